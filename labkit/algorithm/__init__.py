@@ -1,0 +1,1 @@
+"""Dimension 4: doing less work for the same answer."""

@@ -1,0 +1,1 @@
+"""Dimension 1: the arithmetic of a step, and what it is done in."""

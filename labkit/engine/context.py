@@ -1,0 +1,75 @@
+"""What a model sees of the text so far: the built part of `cache`. The engine calls it and never asks its kind."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import torch
+from torch import Tensor
+from transformers import Cache, DynamicCache, PreTrainedModel
+
+from labkit.spec import Spec
+
+
+class Context(Protocol):
+    """Turns the whole text and the number of new tokens into one forward call."""
+
+    def feed(self, ids: Tensor, new: int) -> dict[str, Any]:
+        """Keyword arguments of the forward for text `ids` (1, n) whose last `new` tokens are not yet known to it."""
+
+    def fill(self, tokens: int, seed: int) -> None:
+        """Pretend that `tokens` positions were seen: random keys and values of the right shape."""
+
+    def rewind(self, tokens: int) -> None:
+        """Forget everything after the first `tokens` positions."""
+
+    def nbytes(self) -> int:
+        """Bytes that keys and values occupy now."""
+
+
+class Cached:
+    """A transformers cache: only new tokens are fed, keys and values of the others are kept."""
+
+    def __init__(self, cache: Cache, model: PreTrainedModel) -> None:
+        self.cache, self.model = cache, model
+
+    def __len__(self) -> int:
+        return int(self.cache.get_seq_length())  # a static cache returns its live tensor
+
+    def feed(self, ids: Tensor, new: int) -> dict[str, Any]:
+        n = ids.shape[1]
+        positions = torch.arange(n - new, n, device=ids.device)[None]
+        return {"input_ids": ids[:, n - new :], "position_ids": positions, "cache": self.cache, "use_cache": True}
+
+    def fill(self, tokens: int, seed: int) -> None:
+        probe = DynamicCache(config=self.model.config)  # one token through the model tells every layer's shapes
+        one = torch.zeros(1, 1, dtype=torch.long, device=self.model.device)
+        self.model(input_ids=one, cache=probe, use_cache=True)
+        own = torch.Generator(self.model.device).manual_seed(seed)
+        for index, layer in enumerate(probe.layers):
+            key, value = (_noise(t, tokens, own) for t in (layer.keys, layer.values))
+            self.cache.update(key, value, index)
+
+    def rewind(self, tokens: int) -> None:
+        if extra := len(self) - tokens:
+            self.cache.crop(-extra)  # a negative count removes that many
+
+    def nbytes(self) -> int:
+        kept = [t for layer in self.cache.layers for t in (layer.keys, layer.values) if t is not None]
+        return sum(t.numel() * t.element_size() for t in kept)
+
+
+def _noise(like: Tensor, tokens: int, own: torch.Generator) -> Tensor:
+    """Random rows with the spread of one real row: (1, heads, 1, d) → (1, heads, tokens, d)."""
+    shape = (*like.shape[:2], tokens, like.shape[3])
+    drawn = torch.randn(shape, generator=own, device=like.device, dtype=torch.float32)
+    return (drawn * like.float().std(unbiased=False).clamp(min=1e-3)).to(like.dtype)
+
+
+@dataclass(frozen=True)
+class Dynamic(Spec):
+    """The library's default: keys and values grow by one row a token (transformers' DynamicCache)."""
+
+    needs: ClassVar[frozenset[str]] = frozenset()
+
+    def build(self, model: PreTrainedModel, length: int) -> Context:
+        return Cached(DynamicCache(config=model.config), model)

@@ -1,0 +1,179 @@
+"""The Decode workload: one reply, token by token. `steps()` → `stream()` → `generate()`, each a thin consumer of the last."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from labkit.engine.check import check
+from labkit.engine.clone import cast, clone
+from labkit.engine.context import Context, Dynamic
+from labkit.engine.load import Loaded, load
+from labkit.engine.prompt import RandomTokens
+from labkit.engine.sample import Greedy
+from labkit.env import Machine
+from labkit.spec import Slot, Spec
+
+
+@dataclass(frozen=True)
+class Weights(Slot):
+    """How weights are held. `dtype`: float32, bfloat16 or float16."""
+
+    dtype: str = "float32"
+
+
+@dataclass(frozen=True)
+class Attention(Slot):
+    """`kernel`: the attention function's name in transformers' registry."""
+
+    kernel: str = "sdpa"
+
+
+@dataclass(frozen=True)
+class CacheSlot(Slot):
+    """`grow`: a spec that builds what is kept of the text so far."""
+
+    grow: Spec = Dynamic()
+
+
+@dataclass(frozen=True)
+class Decode(Spec):
+    """One reply. `tokens` new tokens at most; the end-of-text token is ignored unless `stop_at_eos`."""
+
+    model: str
+    prompt: Spec = RandomTokens(16)
+    tokens: int = 64
+    weights: Weights = Weights()
+    attention: Attention = Attention()
+    cache: CacheSlot = CacheSlot()
+    sample: Spec = Greedy()
+    threads: int | None = None  # None: the machine's default
+    stop_at_eos: bool = False
+
+    def open(self, machine: Machine, stop: threading.Event | None = None) -> "Live":
+        """Build a live run; use it as a context manager. Raises BadInput when this machine or model cannot do it."""
+        return Live(self, machine, load(self.model, machine.device), stop or threading.Event())
+
+
+@dataclass(frozen=True)
+class Event:
+    """One step: the tokens it gave (one per row), how many positions it computed, and the context length after it."""
+
+    tokens: tuple[int, ...]
+    positions: int
+    context: int
+    prefill: bool = False
+    settled: bool = True
+
+
+@contextmanager
+def settings(threads: int) -> Iterator[None]:
+    """Process-wide and per-thread switches, entered around each timed slice and never held across a yield."""
+    before = torch.get_num_threads()
+    if before != threads:
+        torch.set_num_threads(threads)
+    try:
+        with torch.inference_mode():
+            yield
+    finally:
+        if before != threads:
+            torch.set_num_threads(before)
+
+
+@dataclass
+class Live:
+    """An opened Decode. Built in one fixed order: clone → dtype → attention → cache → sampler."""
+
+    work: Decode
+    machine: Machine
+    loaded: Loaded
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        self.threads = self.work.threads or self.machine.threads
+        start = self.work.prompt.build(self.loaded.tokenizer, self.loaded.model.config.vocab_size)  # type: ignore[attr-defined]
+        self.prompt, self.filled = start.ids.to(self.machine.device), start.filled
+        check(self.work, self.loaded, self.machine, self.prompt.shape[1])
+        self.model = cast(clone(self.loaded.model), self.work.weights.dtype)
+        self.model.set_attn_implementation(self.work.attention.kernel)
+        self.context: Context = self.work.cache.grow.build(self.model, self.prompt.shape[1] + self.work.tokens)  # type: ignore[attr-defined]
+        self.ids = self.prompt[:, :0]
+        self.restart()
+
+    def __enter__(self) -> "Live":
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Drop the clone and the cache; the shared weights stay with the loader."""
+        self.__dict__.pop("model", None)
+        self.__dict__.pop("context", None)
+
+    def restart(self) -> None:
+        """Back to the prompt, before its prefill. A pretended context is filled once and kept."""
+        known = self.filled if self.ids.shape[1] else 0
+        self.context.rewind(known)
+        if self.filled and not known:
+            with settings(self.threads):
+                self.context.fill(self.filled, seed=0)
+        self.ids = self.prompt[:, : self.filled]
+        self.pick = self.work.sample.build(self.machine.device)  # type: ignore[attr-defined]
+
+    def forward(self, new: Tensor) -> Tensor:
+        """Append `new` (1, k) to the text and run the model once: logits of the last position (1, vocabulary)."""
+        self.ids = torch.cat([self.ids, new], dim=1)
+        with settings(self.threads):
+            call = self.context.feed(self.ids, new.shape[1])
+            self.positions = call["input_ids"].shape[1]
+            return self.model(**call, logits_to_keep=1).logits[:, -1]
+
+    def step(self, new: Tensor, prefill: bool = False) -> Event:
+        """One forward over `new`, one token out. The token is read back, so the device has finished."""
+        token = self.pick(self.forward(new))
+        return Event(tuple(token[:, 0].tolist()), self.positions, self.ids.shape[1], prefill)
+
+    def steps(self) -> Iterator[Event]:
+        """From the prompt: the first event is the prefill with its token, each later one a single decode step."""
+        self.restart()
+        new = self.prompt[:, self.filled :]
+        for index in range(self.work.tokens):
+            event = self.step(new, prefill=index == 0)
+            yield event
+            ended = self.work.stop_at_eos and event.tokens[0] in self.loaded.eos
+            if ended or self.stop.is_set():
+                return
+            new = torch.tensor([event.tokens], device=self.prompt.device).T
+
+    def stream(self) -> Iterator[str]:
+        """Text as it becomes readable: a character that spans several tokens appears when it is whole."""
+        done, shown = [], ""
+        for event in self.steps():
+            done.append(event.tokens[0])
+            text = self.loaded.tokenizer.decode(done, skip_special_tokens=True)
+            if text.endswith("\ufffd"):
+                continue
+            yield text[len(shown) :]
+            shown = text
+
+    def generate(self) -> str:
+        """The whole reply."""
+        return "".join(self.stream())
+
+    def forced(self, ids: Tensor) -> Tensor:
+        """Teacher-forced logits: prefill the prompt, then feed `ids` (1, k) one by one. → (k, vocabulary)."""
+        self.restart()
+        rows = [self.forward(self.prompt[:, self.filled :])]
+        rows += [self.forward(ids[:, i : i + 1]) for i in range(ids.shape[1] - 1)]
+        return torch.cat(rows)
+
+
+def tokens_of(events: list[Event]) -> list[int]:
+    """The first row's tokens of a list of events."""
+    return [event.tokens[0] for event in events]
+
+

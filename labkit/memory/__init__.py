@@ -1,0 +1,1 @@
+"""Dimension 2: what is kept, and in how many bytes."""

@@ -1,0 +1,56 @@
+"""Two other ways to hold the text so far: not at all, and in buffers of fixed length."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel, StaticCache
+
+from labkit.engine.context import Cached, Context
+from labkit.errors import BadInput
+from labkit.spec import Spec
+
+
+class Recompute:
+    """Nothing is kept: every step runs the whole text again."""
+
+    def feed(self, ids: Tensor, new: int) -> dict[str, Any]:
+        positions = torch.arange(ids.shape[1], device=ids.device)[None]
+        return {"input_ids": ids, "position_ids": positions, "use_cache": False}
+
+    def fill(self, tokens: int, seed: int) -> None:
+        """Nothing to fill: the tokens themselves are the context."""
+
+    def rewind(self, tokens: int) -> None:
+        """Nothing to forget."""
+
+    def nbytes(self) -> int:
+        return 0
+
+
+@dataclass(frozen=True)
+class Off(Spec):
+    """No cache."""
+
+    needs: ClassVar[frozenset[str]] = frozenset()
+
+    def build(self, model: PreTrainedModel, length: int) -> Context:
+        return Recompute()
+
+
+@dataclass(frozen=True)
+class Static(Spec):
+    """Buffers for `max_tokens` positions, allocated once (transformers' StaticCache). 0: as long as the reply needs."""
+
+    max_tokens: int = 0
+    needs: ClassVar[frozenset[str]] = frozenset({"full-attention"})  # cropping a static window gives wrong logits
+
+    def build(self, model: PreTrainedModel, length: int) -> Context:
+        if self.max_tokens and self.max_tokens < length:
+            raise BadInput(
+                f"static cache of {self.max_tokens} tokens is too short: prompt and reply need {length}; "
+                "raise max_tokens or leave it at 0",
+                "cache.grow",
+            )
+        return Cached(StaticCache(config=model.config, max_cache_len=self.max_tokens or length), model)
