@@ -31,7 +31,7 @@ class Capability:
     reason: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Machine:
     """What a record says about where it was made. `device` is "cpu" or "cuda"; sizes in bytes."""
 

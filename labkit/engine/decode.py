@@ -149,6 +149,27 @@ class Live:
                 return
             new = torch.tensor([event.tokens], device=self.prompt.device).T
 
+    def prepare(self) -> Event:
+        """Prefill and remember this point, so that slices of decode steps can be timed from it again and again."""
+        self.restart()
+        event = self.step(self.prompt[:, self.filled :], prefill=True)
+        self.first, self.mark = event.tokens, self.ids.shape[1]
+        return event
+
+    def rewind(self) -> None:
+        """Back to the point that `prepare` remembered."""
+        self.context.rewind(self.mark)
+        self.ids = self.ids[:, : self.mark]
+
+    def advance(self, steps: int) -> list[Event]:
+        """`steps` decode steps from the remembered point; fewer when stopped."""
+        events: list[Event] = []
+        tokens = self.first
+        while len(events) < steps and not self.stop.is_set():
+            events.append(self.step(torch.tensor([tokens], device=self.prompt.device).T))
+            tokens = events[-1].tokens
+        return events
+
     def stream(self) -> Iterator[str]:
         """Text as it becomes readable: a character that spans several tokens appears when it is whole."""
         done, shown = [], ""

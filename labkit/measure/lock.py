@@ -1,0 +1,92 @@
+"""One measurement at a time on a machine, and a look at who else uses the processor."""
+
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psutil
+from filelock import FileLock, Timeout
+
+BUSY_CORES = 0.10  # others together, over this share of one core: the measurement is marked busy
+LOOK_S = 0.5
+BROWSERS = ("chrom", "firefox", "safari", "msedge", "electron", "plugin-container", "webkit")
+
+
+def lock_path() -> Path:
+    """The lock file, one for all users, kernels and command lines of this machine."""
+    return Path(os.environ.get("LABKIT_LOCK") or Path(tempfile.gettempdir()) / "labkit-measuring.lock")
+
+
+class Stopped(Exception):
+    """Stop was pressed while the measurement waited for the lock."""
+
+
+@contextmanager
+def exclusive(what: str, say: Callable[[str], None] = print, stop: threading.Event | None = None) -> Iterator[None]:
+    """Hold the machine for one timed region. A waiter says who holds it. Raises Stopped when `stop` is set first."""
+    path = lock_path()
+    lock, note = FileLock(path, mode=0o666), path.with_suffix(".holder")
+    told = False
+    while not lock.is_locked:
+        try:
+            lock.acquire(timeout=0.2)
+        except Timeout:
+            if stop is not None and stop.is_set():
+                raise Stopped(what) from None
+            if not told:
+                say(f"waiting: {_holder(note)} is measuring on this machine")
+                told = True
+    try:
+        with suppress(OSError):
+            note.write_text(f"process {os.getpid()} ({what})", encoding="utf-8")
+        yield
+    finally:
+        lock.release()
+
+
+def _holder(note: Path) -> str:
+    try:
+        return note.read_text(encoding="utf-8").strip() or "another process"
+    except OSError:
+        return "another process"
+
+
+def _cpu_seconds() -> dict[int, tuple[str, float]]:
+    found = {}
+    for p in psutil.process_iter(["pid", "name", "cpu_times"]):
+        times = p.info["cpu_times"]
+        if times is not None:
+            found[p.info["pid"]] = (p.info["name"] or "?", times.user + times.system)
+    return found
+
+
+def _ours() -> set[int]:
+    """This process, its children, and what it was started by (Jupyter server, runner, shell)."""
+    me = psutil.Process()
+    return {me.pid} | {p.pid for p in me.children(recursive=True)} | {p.pid for p in me.parents()}
+
+
+def others(look_s: float = LOOK_S) -> list[str]:
+    """Names of foreign processes if together they used over a tenth of a core during `look_s`; else nothing."""
+    before = _cpu_seconds()
+    time.sleep(look_s)
+    ours, used = _ours(), {}
+    for pid, (name, seconds) in _cpu_seconds().items():
+        if pid in ours or name.lower().startswith(BROWSERS):
+            continue
+        used[name] = used.get(name, 0.0) + seconds - before.get(pid, (name, seconds))[1]
+    if sum(used.values()) / look_s <= BUSY_CORES:
+        return []
+    return [f"{name} {share / look_s:.0%}" for name, share in sorted(used.items(), key=lambda kv: -kv[1])[:3] if share > 0]
+
+
+def wait_until_quiet(patience_s: float) -> list[str]:
+    """Wait up to `patience_s` for the others to finish. What is still busy then marks the record."""
+    deadline = time.monotonic() + patience_s
+    while (busy := others()) and time.monotonic() < deadline:
+        pass
+    return busy
