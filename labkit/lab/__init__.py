@@ -1,0 +1,1 @@
+"""What a notebook sees: one object whose calls read like sentences."""

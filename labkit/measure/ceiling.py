@@ -67,6 +67,13 @@ def launch_cost_s(machine: Machine, threads: int) -> float:
         return best_of(steps, clock, 3) / 20 / launches
 
 
+def dispatch_s(model: str, machine: Machine, threads: int) -> float:
+    """Seconds that the operators of one decode step of `model` need before any of them has computed anything."""
+    with Decode(model, RandomTokens(8), tokens=2, threads=threads).open(machine) as live:
+        live.prepare()
+        return count_launches(live) * launch_cost_s(machine, threads)
+
+
 def ceilings(machine: Machine, read_bytes: int, dtype: str, threads: int) -> Ceilings:
     """All ceilings for a step that reads `read_bytes`. Kept per process: each size is measured once."""
     near = max(2**20, round(read_bytes / 2**20) * 2**20)  # whole MiB, so that near sizes share a measurement

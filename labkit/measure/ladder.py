@@ -98,7 +98,7 @@ class Row:
             step_s=rung.step_s,
             ratio=rung.ratio,
             verdict=rung.verdict,
-            text=str(score) if score else "not compared: the context is random",
+            text=str(score) if score else "stopped before the comparison" if rung.partial else "not compared: random context",
             perplexity=score.perplexity if score else None,
             kv_bytes=rung.memory["kv"],
             attribution=rung.detail.attribution if rung.detail else None,
@@ -141,8 +141,8 @@ def climb(
     stop = stop or threading.Event()
     with ExitStack() as opened:
         lives = [opened.enter_context(work.open(machine, stop)) for work in works]
-        replies = [write_reply(live, on) if plan.reply else ([], None) for live in lives]
-        scores = [quality(live, r[0], replies[0][0]) if plan.reply else None for live, r in zip(lives, replies, strict=True)]
+        replies = [_reply(live, plan, on) for live in reversed(lives)][::-1]  # the variant first: it is what one waits to see
+        scores = [quality(live, r[0], replies[0][0]) if r[0] and replies[0][0] else None for live, r in zip(lives, replies, strict=True)]
         times: list[list[float]] = [[] for _ in lives]
         if not stop.is_set():
             for live in lives:
@@ -150,6 +150,10 @@ def climb(
             times = _pairs(lives, RealClock(machine.device), plan, on)
         parts = zip(lives, times, replies, scores, strict=True)
         return [_rung(live, t, times[0], r[1], s, scores[0], busy) for live, t, r, s in parts]
+
+
+def _reply(live: Live, plan: Plan, on: Listener | None) -> tuple[list[int], Timeline | None]:
+    return write_reply(live, on) if plan.reply and not live.stop.is_set() else ([], None)
 
 
 def _pairs(lives: Sequence[Live], clock: Clock, plan: Plan, on: Listener | None) -> list[list[float]]:

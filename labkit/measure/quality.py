@@ -6,6 +6,7 @@ import torch
 
 from labkit.engine.decode import Live
 
+SCORED = 24  # tokens of the reply at most; each costs a step
 WORSE = 0.01  # perplexity that rises by more than this share is called worse
 
 
@@ -43,4 +44,4 @@ def quality(live: Live, reply: list[int], base_reply: list[int]) -> Quality:
         return Quality(len(pairs), first, None, "random weights: their text says nothing")
     if live.stop.is_set():
         return Quality(len(pairs), first, None, "stopped before the text was scored")
-    return Quality(len(pairs), first, perplexity(live, base_reply))
+    return Quality(len(pairs), first, perplexity(live, base_reply[:SCORED]))

@@ -1,0 +1,71 @@
+"""The articles' claims and how each is judged: a judge is a pure function of named measurements."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+from typing import Any
+
+from labkit.env import ROOT
+from labkit.errors import unknown
+from labkit.lab.story import FONT
+
+Judge = Callable[..., tuple[str, str]]  # named measurements → (verdict, why, with the numbers in it)
+SIGNS = {"holds": "✓", "refuted": "✗", "holds in part": "◐", "undecided": "?", "needs a GPU": "–", "not testable": "–"}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim in our own words. `holds`, `refuted`: the two columns between which it is undecided."""
+
+    id: str
+    claim: str
+    source: str
+    headline: bool
+    holds: str
+    refuted: str
+
+
+@cache
+def claims() -> Mapping[str, Claim]:
+    """The ledger, by id."""
+    data = json.loads((ROOT / "data" / "ledger" / "claims.json").read_text(encoding="utf-8"))
+    return {entry["id"]: Claim(**entry) for entry in data}
+
+
+def claim(key: str) -> Claim:
+    if key not in claims():
+        raise unknown("claim", key, claims())
+    return claims()[key]
+
+
+def between(value: float, refuted_to: float, holds_from: float) -> str:
+    """Verdict of one number whose larger values speak for the claim."""
+    if value >= holds_from:
+        return "holds"
+    return "refuted" if value <= refuted_to else "undecided"
+
+
+def combine(verdicts: Mapping[str, str]) -> str:
+    """One word for named cases: agreed, or in part."""
+    words = set(verdicts.values())
+    if len(words) == 1:
+        return words.pop()
+    return "holds in part" if "holds" in words and "refuted" in words else "undecided"
+
+
+def verdict_html(item: Claim, verdict: str, why: str) -> str:
+    sign = SIGNS[verdict]
+    return (
+        f'<div style="{FONT};border-left:3px solid #0072b2;padding:2px 12px;margin:6px 0"><b>{sign} {escape(verdict)}</b> · '
+        f"{escape(item.claim)} <span style='opacity:.7'>({escape(item.id)}, {escape(item.source)})</span><br>{escape(why)}</div>"
+    )
+
+
+def judged(judges: Mapping[str, Judge], key: str, measures: Mapping[str, Any], busy: list[str]) -> tuple[str, str]:
+    """Apply a judge. Measurements taken while the machine was busy give no verdict; what they came to is still said."""
+    if key not in judges:
+        raise unknown("judge", key, judges)
+    verdict, why = judges[key](**measures)
+    return ("undecided", f"the machine was busy ({', '.join(busy)}); measured all the same: {why}") if busy else (verdict, why)
