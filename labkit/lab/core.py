@@ -15,7 +15,7 @@ from labkit.engine.prompt import Text
 from labkit.env import Machine
 from labkit.errors import BadInput, unknown
 from labkit.lab.exercise import check
-from labkit.lab.ledger import claim, judged, verdict_html
+from labkit.lab.ledger import Claim, claim, judged, verdict_html
 from labkit.lab.panel import Panel
 from labkit.lab.predict import Prediction
 from labkit.lab.records import Recorder
@@ -95,29 +95,26 @@ class Lab:
         self.story.add("prediction", **result)
         show(html, f"{result.get('question')} measured {result.get('measured')}")
 
-    def settle(self, key: str, busy: Sequence[str] = (), record: str = "", **measures: Any) -> str:
+    def settle(self, key: str, busy: Sequence[str] = (), record: str = "", **measures: Any) -> None:
         """Judge a claim by named measurements, show and record the verdict."""
-        item = claim(key)
         verdict, why = judged(self.content.JUDGES, key, measures, list(busy))
-        return self._told(item, verdict, why, record)
+        self._told(claim(key), verdict, why, record)
 
-    def undecided(self, key: str, why: str) -> str:
+    def undecided(self, key: str, why: str) -> None:
         """A claim that could not be measured here, with the reason."""
-        return self._told(claim(key), "undecided", why, "")
+        self._told(claim(key), "undecided", why, "")
 
-    def _told(self, item: Any, verdict: str, why: str, record: str) -> str:
+    def _told(self, item: Claim, verdict: str, why: str, record: str) -> None:
         self.story.add("claim", id=item.id, claim=item.claim, source=item.source, headline=item.headline, verdict=verdict, why=why, record=record)
         self.recorder.verdict(item.id, verdict, why)
         show(verdict_html(item, verdict, why), f"{item.id} {verdict}: {why}")
-        return verdict
 
-    def exercise(self, key: str, attempt: Callable[..., Any]) -> str:
+    def exercise(self, key: str, attempt: Callable[..., Any]) -> None:
         """Run the learner's function on hidden cases and say what was found. An unsolved exercise stops nothing."""
         state, message = check(self.content.EXERCISES[key], attempt)
         self.story.add("exercise", id=key, state=state, message=message)
         sign = {"solved": "✓", "wrong": "✗"}.get(state, "–")
         show(f'<p style="{FONT}"><b>{sign} {escape(state)}</b> {escape(message)}</p>', f"{state}: {message}")
-        return state
 
     def finish(self) -> None:
         """Close the lab: raise what went wrong in a panel, free the models, say where the report lies."""

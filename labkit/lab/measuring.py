@@ -88,7 +88,7 @@ class MeasuringLab(Lab):
         return [self._row(rung, name, rows, busy) for rung, name in zip(rungs, names, strict=True) if rung.samples_s]
 
     def _row(self, rung: Rung, name: tuple[str, ...], rows: Sequence[str], busy: Sequence[str]) -> Row:
-        label = " + ".join(n.partition(":")[0] for n in name) or "base"
+        label = " + ".join(n.partition(":")[0] for n in name) or ("base" if rung.ratio is None else "base again")
         return Row.of(rung, label, name, self.recorder.rung(rung, label, name, rows, busy))
 
     def strip(self, title: str, parts: Mapping[str, Attribution]) -> None:

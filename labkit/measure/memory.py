@@ -1,11 +1,5 @@
 """Memory by name: what each figure counts, and which ones this device cannot give."""
 
-import json
-import os
-import subprocess
-import sys
-import threading
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -13,13 +7,9 @@ from typing import Any
 import psutil
 import torch
 
-from labkit.engine.decode import Decode, Live
-from labkit.env import ROOT, Machine, machine
-from labkit.errors import BadInput
-from labkit.spec import decode, encode
+from labkit.engine.decode import Live
 
 NO_ALLOCATOR = "the processor's allocator keeps no count"
-CHILD_LIMIT_S = 300
 
 
 def process_peak_bytes() -> int | None:
@@ -53,38 +43,3 @@ def by_name(live: Live) -> dict[str, Any]:
         out |= {"allocated": None, "reserved": None, "device": psutil.virtual_memory().total - psutil.virtual_memory().available}
         why |= {"allocated": NO_ALLOCATOR, "reserved": NO_ALLOCATOR}
     return out | {"why": why}
-
-
-def in_child(work: Decode, device: str) -> dict[str, Any]:
-    """All memory names of one variant, measured in a fresh process of its own. Raises BadInput when that fails."""
-    request = json.dumps({"work": encode(work), "device": device, "parent": os.getpid()})
-    command = [sys.executable, "-m", "labkit.measure.memory"]
-    env = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))}
-    child = subprocess.run(command, input=request, capture_output=True, text=True, timeout=CHILD_LIMIT_S, start_new_session=True, env=env)
-    if child.returncode:
-        last = child.stderr.strip().splitlines()[-1:] or ["no message"]
-        raise BadInput(f"the memory child ended with code {child.returncode}: {last[0]}")
-    return dict(json.loads(child.stdout.splitlines()[-1]))
-
-
-def _die_with(parent: int) -> None:
-    """A child in its own session outlives a killed parent unless it looks."""
-    while os.getppid() == parent:
-        time.sleep(0.5)
-    os._exit(1)
-
-
-def main() -> None:
-    """The child: run the workload once, print its memory as one JSON line."""
-    request = json.loads(sys.stdin.read())
-    threading.Thread(target=_die_with, args=(request["parent"],), daemon=True).start()
-    with decode(request["work"]).open(machine(request["device"])) as live:
-        for _ in live.steps():
-            pass
-        print(json.dumps(by_name(live)))
-
-
-if __name__ == "__main__":
-    import labkit.lab.catalogue  # noqa: F401  specs of all dimensions must be known before the workload is read
-
-    main()

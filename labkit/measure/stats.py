@@ -59,12 +59,22 @@ class Fit:
         return self.a + self.b * n**self.p
 
 
+def _not_negative(basis: np.ndarray) -> np.ndarray:
+    """Coefficients ≥ 0 that bring basis (points, 2) closest to ones: neither a start nor a growth below zero makes sense."""
+    both, *_ = np.linalg.lstsq(basis, np.ones(len(basis)), rcond=None)
+    if (both >= 0).all():
+        return both
+    alone = basis.sum(0) / (basis**2).sum(0)  # each column on its own
+    errors = ((basis * alone - 1) ** 2).sum(0)
+    return np.where(np.arange(2) == errors.argmin(), alone, 0.0)
+
+
 def _fit_once(n: np.ndarray, y: np.ndarray, powers: np.ndarray) -> tuple[float, float, float]:
-    """Least squares in a and b for each power, relative to y so that no end of the range rules alone."""
+    """Least squares in a, b ≥ 0 for each power, relative to y so that no end of the range rules alone."""
     best = (np.inf, 0.0, 0.0, 1.0)
     for p in powers:
         basis = np.stack([np.ones_like(y), (n / n[-1]) ** p], axis=1) / y[:, None]
-        coefficients, *_ = np.linalg.lstsq(basis, np.ones_like(y), rcond=None)
+        coefficients = _not_negative(basis)
         error = float(((basis @ coefficients - 1) ** 2).sum())
         if error < best[0]:
             best = (error, float(coefficients[0]), float(coefficients[1] / n[-1] ** p), float(p))

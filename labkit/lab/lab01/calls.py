@@ -7,11 +7,11 @@ from typing import Any
 from labkit.engine.decode import Decode
 from labkit.engine.prompt import RandomTokens, Text
 from labkit.lab import figures
+from labkit.lab.child import in_child
 from labkit.lab.ladder import verdict_text
 from labkit.lab.measuring import MeasuringLab
 from labkit.measure.curve import Curve
 from labkit.measure.ladder import Row, write_reply
-from labkit.measure.memory import in_child
 from labkit.measure.stats import Ratio, paired_ratio
 from labkit.spec import encode
 from labkit.toggle import Toggle, stack

@@ -25,10 +25,11 @@ def grows_exponentially(ratios: Sequence[float]) -> tuple[str, str]:
 
 def latency_is_nonlinear(fit: Fit) -> tuple[str, str]:
     """B106. `fit`: a + b·n^p of milliseconds per token with a cache."""
-    grown = f"{fit.a:.1f} ms + {fit.b * 1000**fit.p:.2f} ms per 1,000 tokens of context, to the power {fit.p:.2f} [{fit.p_low:.2f}, {fit.p_high:.2f}]"
+    grown = f"{fit.a:.1f} ms and, at 1,000 tokens of context, {fit.b * 1000**fit.p:.2f} ms more; the power of the context is {fit.p:.2f}"
+    interval = f" [{fit.p_low:.2f}, {fit.p_high:.2f}]"
     if fit.growth_low <= 0:
-        return "refuted", f"a token costs {grown}: no growth can be told from noise."
-    return between(fit.p, 1.2, 1.5), f"a token costs {grown}."
+        return "refuted", f"a token costs {grown}{interval}: no growth can be told from noise."
+    return between(fit.p, 1.2, 1.5), f"a token costs {grown}{interval}."
 
 
 def longer_limit_takes_longer(ignored: float, allowed: float) -> tuple[str, str]:

@@ -1,0 +1,52 @@
+"""Memory of one variant in a process of its own, so that nothing of the last run is in the figure."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from typing import Any
+
+from labkit.engine.decode import Decode
+from labkit.env import ROOT, machine
+from labkit.errors import BadInput
+from labkit.lab import catalogue
+from labkit.measure.memory import by_name
+from labkit.spec import decode, encode
+
+CHILD_LIMIT_S = 300
+KNOWN = catalogue.TOGGLES  # the specs of all dimensions must be known before a workload is read
+
+
+def in_child(work: Decode, device: str) -> dict[str, Any]:
+    """All memory names of one variant, measured in a fresh process of its own. Raises BadInput when that fails."""
+    request = json.dumps({"work": encode(work), "device": device, "parent": os.getpid()})
+    command = [sys.executable, "-m", "labkit.lab.child"]
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))}
+    child = subprocess.run(command, input=request, capture_output=True, text=True, timeout=CHILD_LIMIT_S, start_new_session=True, env=env)
+    if child.returncode:
+        last = child.stderr.strip().splitlines()[-1:] or ["no message"]
+        raise BadInput(f"the memory child ended with code {child.returncode}: {last[0]}")
+    return dict(json.loads(child.stdout.splitlines()[-1]))
+
+
+def _die_with(parent: int) -> None:
+    """A child in its own session outlives a killed parent unless it looks."""
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(1)
+
+
+def main() -> None:
+    """The child: run the workload once, print its memory as one JSON line."""
+    request = json.loads(sys.stdin.read())
+    threading.Thread(target=_die_with, args=(request["parent"],), daemon=True).start()
+    with decode(request["work"]).open(machine(request["device"])) as live:
+        for _ in live.steps():
+            pass
+        print(json.dumps(by_name(live)))
+
+
+if __name__ == "__main__":
+    main()
