@@ -1,0 +1,176 @@
+"""The panel and the prediction in a real JupyterLab, with a trial that writes a word each 50 ms."""
+
+import importlib.util
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from labkit.env import ROOT
+from tests.browser.harness import CHROMIUM, INSTALL, Lab, jupyter, write_notebook
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.slow,
+    pytest.mark.skipif(not CHROMIUM.exists(), reason=INSTALL),
+    pytest.mark.skipif(importlib.util.find_spec("playwright") is None, reason="playwright is missing: pip install playwright"),
+]
+CELLS = [
+    "from labkit.lab.panel import Panel\nfrom labkit.lab.predict import predict\n"
+    "from tests.lab.fakes import BASE, BASE_ROW, NO_FP16, machine, trial",
+    'guess = predict("01", "growth", "How many times as long takes a token at 2,048?", unit="times", low=1, high=1000)',
+    "run = trial(tokens=24, token_s=0.05)",
+    'panel = Panel("Generation loop", "random:tiny-llama · 1 thread", BASE, machine(**NO_FP16), run, "map", BASE_ROW)\npanel',
+    "x = 1",
+]
+PANEL_CELL = 3
+FOCUSABLE = "button, input, select, textarea, summary, a[href], [tabindex='0'], .lk-scroll"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory) -> Iterator[Lab]:
+    tmp = tmp_path_factory.mktemp("jupyter")
+    (tmp / "root").mkdir()
+    extra = {"PYTHONPATH": str(ROOT), "LABKIT_HOME": str(tmp / "home"), "LABKIT_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    with jupyter(tmp / "root", tmp, extra=extra) as lab:
+        yield lab
+
+
+@pytest.fixture
+def lab(server, tmp_path_factory, request) -> Iterator[Lab]:
+    """A fresh notebook with all its cells run. After the test the page must have had no error and asked nobody else."""
+    root = Path(tmp_path_factory.getbasetemp()) / "jupyter0" / "root"
+    name = re.sub(r"\W", "_", request.node.name) + ".ipynb"
+    write_notebook(root / name, CELLS)
+    server.open(name)
+    assert server.run_all() == []
+    panel_of(server).wait_for()
+    yield server
+    server.command("docmanager:save")
+    server.page.evaluate("() => jupyterapp.shell.currentWidget.sessionContext.shutdown()")
+    server.clean()
+
+
+def panel_of(lab: Lab):
+    return lab.page.locator(".lk-box", has=lab.page.locator(".lk-title"))
+
+
+def press(lab: Lab, name: str) -> None:
+    panel_of(lab).get_by_role("button", name=name, exact=True).click()
+
+
+def status(lab: Lab, text: str, timeout_s: float = 30) -> str:
+    """Wait until the status line says `text`: the whole line."""
+    line = panel_of(lab).locator(".lk-status")
+    line.get_by_text(text).wait_for(timeout=timeout_s * 1000)
+    return line.inner_text()
+
+
+def ladder(lab: Lab) -> list[str]:
+    return panel_of(lab).locator(".lk-ladder tbody tr").all_inner_texts()
+
+
+def test_every_control_moves_and_a_run_changes_strip_and_ladder(lab: Lab) -> None:
+    panel = panel_of(lab)
+    for label in ("bfloat16", "set", "static", "eager"):
+        button = panel.get_by_role("button", name=label, exact=True)
+        button.click()
+        assert button.get_attribute("aria-pressed") == "true"
+    boxes = panel.locator(".lk-number input")
+    for index, value in enumerate(("2", "512")):
+        boxes.nth(index).fill(value)
+        boxes.nth(index).press("Tab")
+    assert ladder(lab) == ladder(lab)[:1]
+    before = panel.locator(".lk-strip").inner_text()
+    press(lab, "Run")
+    status(lab, "done in")
+    assert panel.locator(".lk-strip").inner_text() != before
+    first = ladder(lab)[1]
+    for chip in ("dtype:dtype=bfloat16", "threads:count=2", "static-kv:max_tokens=512", "eager"):
+        assert chip in first
+    assert "▲ faster" in first
+    assert "<img" in panel.locator(".lk-live").inner_text()
+    assert panel.locator("img").count() == 0
+
+
+def test_stop_ends_within_two_tokens_and_the_partial_row_stays(lab: Lab) -> None:
+    panel = panel_of(lab)
+    lab.page.evaluate("() => 0")
+    panel.get_by_role("button", name="off", exact=True).click()
+    press(lab, "Run")
+    seen = int(re.search(r"(\d+) of 24", status(lab, re.compile(r"\d+ of 24"))).group(1))
+    press(lab, "Stop")
+    status(lab, "stopped")
+    row = ladder(lab)[1]
+    assert "(partial)" in row
+    wrote = int(re.search(r"same (\d+) tokens", row).group(1))
+    # the line is drawn each 250 ms = 5 tokens, and the click takes its own time
+    assert seen <= wrote < 24
+
+
+def test_letters_on_every_control_leave_the_notebook_as_it_is(lab: Lab) -> None:
+    before = lab.sources()
+    focusable = lab.page.locator(".lk-box").locator(FOCUSABLE)
+    reached = 0
+    for index in range(focusable.count()):
+        node = focusable.nth(index)
+        if not node.is_visible() or not node.evaluate("node => { node.focus(); return document.activeElement === node; }"):
+            continue
+        reached += 1
+        for key in ("b", "a", "x", "d", "d", "z", "Enter"):
+            lab.page.keyboard.press(key)
+    assert reached >= 15
+    lab.page.wait_for_timeout(500)
+    assert lab.sources() == before
+
+
+def test_the_tab_key_walks_through_the_panel_in_reading_order(lab: Lab) -> None:
+    panel = panel_of(lab)
+    panel.get_by_role("button", name="static", exact=True).click()
+    panel.get_by_role("button", name="float32", exact=True).focus()
+    walked = []
+    while panel.evaluate("box => box.contains(document.activeElement)"):
+        walked.append(lab.page.evaluate("() => document.activeElement.innerText || document.activeElement.getAttribute('aria-label')"))
+        lab.page.keyboard.press("Tab")
+        assert len(walked) < 40
+    names = [w.strip() for w in walked if w]
+    order = ["float32", "bfloat16", "default", "set", "dynamic", "static", "off", "KV cache: length", "sdpa", "eager", "Run", "Stop"]
+    assert [n for n in names if n in order] == order
+
+
+def test_a_double_click_is_one_run(lab: Lab) -> None:
+    panel = panel_of(lab)
+    panel.get_by_role("button", name="off", exact=True).click()
+    panel.get_by_role("button", name="Run", exact=True).dblclick()
+    status(lab, "done in")
+    lab.page.wait_for_timeout(2000)
+    assert len(ladder(lab)) == 2
+
+
+def test_run_again_of_the_cell_during_a_run_stops_the_old_run(lab: Lab) -> None:
+    press(lab, "Run")
+    status(lab, re.compile(r"\d+ of 24"))
+    lab.run_cell(PANEL_CELL)
+    status(lab, "ready")
+    lab.page.wait_for_timeout(300)
+    panel_of(lab).get_by_role("button", name="off", exact=True).click()
+    press(lab, "Run")
+    status(lab, "done in")
+    assert len(ladder(lab)) == 2
+
+
+def test_after_a_kernel_restart_the_panel_says_what_to_do_and_a_locked_guess_stays(lab: Lab) -> None:
+    predict = lab.page.locator(".lk-box", has=lab.page.locator(".lk-question"))
+    predict.locator(".lk-guess input").fill("12")
+    predict.get_by_role("button", name="Lock in").click()
+    predict.get_by_text("locked on").wait_for()
+    lab.restart()
+    panel = panel_of(lab)
+    lab.page.wait_for_function("() => document.querySelector('.lk-box.jupyter-widgets-disconnected')")
+    said = panel.evaluate("box => getComputedStyle(box, '::before').content")
+    assert "run this cell again" in said
+    assert lab.run_all() == []
+    predict.get_by_text("locked on").wait_for()
+    assert predict.locator(".lk-guess input").input_value() == "12"
+    assert predict.locator(".lk-guess input").is_disabled()
