@@ -95,13 +95,13 @@ def parameters(lab: Lab, mode: str, given: Iterable[str]) -> dict[str, Any]:
 
 
 def _value(name: str, text: str, default: Any) -> Any:
-    """`text` as the type of `default`: a text stays as it is, so that no quoting is needed."""
+    """`text` as the type of `default`: a text stays as it is, so that no quoting is needed, also as a list of one."""
     if isinstance(default, str):
         return text
     try:
         value = ast.literal_eval(text.capitalize() if text in ("true", "false") else text)
     except (ValueError, SyntaxError):
-        value = text
+        value = [text] if isinstance(default, list) else text
     if isinstance(default, float) and type(value) is int:
         value = float(value)
     if default is not None and type(value) is not type(default):

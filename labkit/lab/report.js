@@ -1,36 +1,39 @@
 // Draws the figures in the page's own colours, and filters the table of claims. Runs offline, from a file.
 const plots = [...document.querySelectorAll(".plot")];
-const paperWidth = 680; // CSS pixels between the margins of an A4 page
+const paper = { width: 680, autosize: false, "--ink": "#111", "--line": "#bbb" }; // between the margins of an A4 page, in CSS pixels
+const screen = { width: undefined, autosize: true };
 
-function ink(name) {
-  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-}
-
-function dressed(layout) {
-  const { title, template, width, ...rest } = structuredClone(layout ?? {}); // the title stands above the figure
-  const font = { size: 13, ...rest.font, color: ink("--ink"), family: "system-ui, sans-serif" };
-  const axis = { gridcolor: ink("--line"), zerolinecolor: ink("--line"), linecolor: ink("--line"), automargin: true };
+function dressed(layout, on) {
+  const colour = (name) => on[name] ?? getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const { title, ...rest } = structuredClone(layout ?? {}); // the title stands above the figure
+  const line = colour("--line");
   const axes = new Set(["xaxis", "yaxis", ...Object.keys(rest).filter((key) => /^[xy]axis\d*$/.test(key))]);
-  for (const name of axes) rest[name] = { ...rest[name], ...axis };
-  for (const note of rest.annotations ?? []) if (!note.font?.color) note.font = { ...note.font, color: ink("--ink") };
-  const clear = "rgba(0,0,0,0)";
-  const margin = { l: 56, r: 24, t: 16, b: 48, ...rest.margin };
-  return { ...rest, template, font, margin, height: 320, autosize: true, paper_bgcolor: clear, plot_bgcolor: clear };
+  for (const name of axes) rest[name] = { ...rest[name], gridcolor: line, zerolinecolor: line, linecolor: line, automargin: true };
+  return {
+    ...rest,
+    font: { size: 13, ...rest.font, color: colour("--ink"), family: "system-ui, sans-serif" },
+    margin: { l: 56, r: 24, b: 48, ...rest.margin, t: 16 },
+    paper_bgcolor: "rgba(0,0,0,0)",
+    plot_bgcolor: "rgba(0,0,0,0)",
+    height: 320,
+    width: on.width,
+    autosize: on.autosize,
+  };
 }
 
-function draw() {
+function draw(on) {
   for (const plot of plots) {
     const { data, layout } = JSON.parse(plot.nextElementSibling.textContent);
-    Plotly.react(plot, data ?? [], dressed(layout), { responsive: true, displayModeBar: false });
+    Plotly.react(plot, data ?? [], dressed(layout, on), { responsive: true, displayModeBar: false });
   }
 }
 
-function print(on) {
-  for (const box of document.querySelectorAll(on ? "details:not([open])" : "details[data-printed]")) {
-    box.open = on;
-    box.toggleAttribute("data-printed", on);
+function print(starts) {
+  for (const box of document.querySelectorAll(starts ? "details:not([open])" : "details[data-printed]")) {
+    box.open = starts;
+    box.toggleAttribute("data-printed", starts);
   }
-  for (const plot of plots) Plotly.relayout(plot, on ? { width: paperWidth, autosize: false } : { width: null, autosize: true });
+  draw(starts ? paper : screen);
 }
 
 function filter() {
@@ -44,10 +47,8 @@ function filter() {
   document.querySelector("#claim-count").textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length}`;
 }
 
-if (plots.length) {
-  draw();
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
-}
+draw(screen);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw(screen));
 addEventListener("beforeprint", () => print(true));
 addEventListener("afterprint", () => print(false));
 document.querySelector("#claim-search")?.addEventListener("input", filter);

@@ -74,7 +74,7 @@ def warning(note: str, torn: int, early: bool) -> str:
 def headlines(claims: Sequence[dict[str, Any]]) -> str:
     items = "".join(
         f"<li>{verdict(c.get('verdict'))}<p>{text(c.get('claim'))}</p>"
-        f'<p class="small">{text(c.get("why"))} <span class="faint">{text(c.get("id"))} · {text(c.get("source"))}</span></p></li>'
+        f'<p class="small">{" · ".join(filter(None, map(text, (c.get("why"), c.get("id"), c.get("source")))))}</p></li>'
         for c in claims
     )
     return f'<h3>What the articles claim</h3><ul class="headlines">{items}</ul>' if claims else ""
@@ -126,9 +126,12 @@ def _numbers(line: dict[str, Any]) -> str:
 
 
 def fragment(line: dict[str, Any]) -> str:
-    """HTML that labkit made and escaped itself, with its text form."""
-    reading = f'<p class="small">{text(line["text"])}</p>' if line.get("text") else ""
-    return f"<figure><figcaption><h3>{text(line.get('title'))}</h3></figcaption>{line.get('html', '')}{reading}</figure>"
+    """HTML that labkit made and escaped itself; one with a title also in its text form."""
+    html = str(line.get("html", ""))
+    if not line.get("title"):
+        return f'<div class="said">{html}</div>'
+    reading = f'<details><summary>As text</summary><p class="reading">{text(line["text"])}</p></details>' if line.get("text") else ""
+    return f"<figure><figcaption><h3>{text(line['title'])}</h3></figcaption>{html}{reading}</figure>"
 
 
 def exercises(lines: Sequence[dict[str, Any]]) -> str:
