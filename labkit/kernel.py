@@ -1,0 +1,159 @@
+"""One lab in a kernel of its own: cell by cell, with what was made kept and no process left behind."""
+
+import asyncio
+import errno
+import os
+import re
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import psutil
+from jupyter_client.manager import AsyncKernelManager
+from jupyter_core.utils import ensure_async
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+
+from labkit.env import ROOT
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+DISK_FULL = tuple(f"[Errno {number}]" for number in FULL)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a lab ended: exit code (0 passed, 1 failed, 2 bad input, 128+n stopped), one line, and a few more."""
+
+    lab: str
+    seconds: float = 0.0
+    code: int = 0
+    line: str = ""
+    details: str = ""
+
+
+class Stop:
+    """Set once by a signal; `code` is the exit code that it asks for."""
+
+    def __init__(self) -> None:
+        self.code = 0
+        self.asked = asyncio.Event()
+
+    def __call__(self, code: int) -> None:
+        self.code = self.code or code
+        self.asked.set()
+
+
+def save(path: Path, text: str) -> None:
+    """Write a file aside and move it into place: a reader never sees half of it."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        aside.write_text(text, encoding="utf-8")
+        os.replace(aside, path)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+async def run_lab(name: str, nb: Any, folder: Path, limit_s: float, stop: Stop, say: Callable[[int], None]) -> Outcome:
+    """Run notebook `nb` with `folder` as its working directory; `say` gets the number of each code cell as it starts.
+
+    Writes executed.ipynb after every cell, story.jsonl (by the kernel) and kernel.log there. Never raises for what
+    a kernel does; when it returns, no process that carries this run's story path is alive.
+    """
+    started = time.monotonic()
+    story = folder / "story.jsonl"
+    client = NotebookClient(nb, startup_timeout=120, kernel_name="python3")
+    client.log.disabled = True  # what went wrong is in the outcome
+    work = asyncio.create_task(_execute(client, folder, story, say))
+    halt = asyncio.create_task(stop.asked.wait())
+    try:
+        await asyncio.wait({work, halt}, timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
+        in_time = work.done()
+        if not in_time:
+            work.cancel()
+        (error,) = await asyncio.gather(work, return_exceptions=True)
+    finally:
+        halt.cancel()
+        reap(story)
+        save(folder / "executed.ipynb", nbformat.writes(nb))
+    seconds = time.monotonic() - started
+    if not in_time:
+        why = "stopped" if stop.code else f"stopped at its time limit of {limit_s:.0f} s: raise it with --timeout"
+        return Outcome(name, seconds, stop.code or 1, f"{name} {why}, in cell {client.code_cells_executed}")
+    return _outcome(name, seconds, client.code_cells_executed, error)
+
+
+async def _execute(client: NotebookClient, folder: Path, story: Path, say: Callable[[int], None]) -> None:
+    done = False
+    with (folder / "kernel.log").open("wb") as log:
+        try:
+            client.km = AsyncKernelManager(kernel_name="python3")
+            await client.async_start_new_kernel(cwd=str(folder), env=_environment(story), stdout=log, stderr=log)
+            await client.async_start_new_kernel_client()
+            for index, cell in enumerate(client.nb.cells):
+                if cell.cell_type == "code":
+                    say(client.code_cells_executed + 1)
+                await client.async_execute_cell(cell, index, execution_count=client.code_cells_executed + 1)
+                save(folder / "executed.ipynb", nbformat.writes(client.nb))
+            done = True
+        finally:
+            await _close(client, gently=done)
+
+
+async def _close(client: NotebookClient, gently: bool) -> None:
+    if client.kc is not None:
+        client.kc.stop_channels()
+    if client.km is not None and client.km.has_kernel:
+        await ensure_async(client.km.shutdown_kernel(now=not gently))
+
+
+def _environment(story: Path) -> dict[str, str]:
+    """The kernel finds this labkit from any folder, and the story's path marks it and all its children."""
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
+    return os.environ | {"LABKIT_STORY": str(story), "PYTHONPATH": path}
+
+
+def reap(story: Path) -> list[int]:
+    """Kill every process that was started with this story's path, in whatever session; their ids."""
+    ended: list[int] = []
+    while found := [p for p in psutil.process_iter() if p.pid not in (os.getpid(), *ended) and _marked(p, story)]:
+        for process in found:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        psutil.wait_procs(found, timeout=5)
+        ended += [process.pid for process in found]  # and look again: a child may have been born meanwhile
+    return ended
+
+
+def _marked(process: psutil.Process, story: Path) -> bool:
+    try:
+        return process.environ().get("LABKIT_STORY") == str(story)
+    except (psutil.Error, OSError):  # ended meanwhile, or another user's
+        return False
+
+
+def _outcome(name: str, seconds: float, cell: int, error: BaseException | None) -> Outcome:
+    if error is None:
+        return Outcome(name, seconds)
+    if isinstance(error, CellExecutionError):
+        if error.ename == "BadInput":
+            return Outcome(name, seconds, 2, error.evalue)
+        said = " ".join(error.evalue.split())
+        if error.ename == "OSError" and said.startswith(DISK_FULL):
+            return Outcome(name, seconds, 2, f"the disk is full ({said}): free some space; what was recorded before is safe")
+        return Outcome(name, seconds, 1, f"{name} failed in cell {cell}: {error.ename}: {said}", _tail(error.traceback))
+    if isinstance(error, OSError) and error.errno in FULL:
+        raise error  # the command line says it in one line
+    place = f"in cell {cell}" if cell else "while starting"
+    return Outcome(
+        name, seconds, 1, f"{name} ended {place}: its kernel died (killed, or out of memory)", f"{type(error).__name__}: {error}"
+    )
+
+
+def _tail(traceback: str, lines: int = 8) -> str:
+    """The last lines of a cell's traceback, without colours."""
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", traceback)
+    return "\n".join([line for line in plain.splitlines() if line.strip()][-lines:])
