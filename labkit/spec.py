@@ -50,10 +50,10 @@ def decode(data: Any) -> Any:
         raise BadInput(f"{cls.tag}: {err}") from err
 
 
-def leaves(work: Spec) -> dict[str, Any]:
+def leaves(work: Any) -> dict[str, Any]:
     """Every leaf field of a workload by its dotted name: {"tokens": 64, "weights.dtype": "float32", …}."""
     out: dict[str, Any] = {}
-    for f in fields(work):  # type: ignore[arg-type]
+    for f in fields(work):
         value = getattr(work, f.name)
         inner = {f"{f.name}.{g}": v for g, v in leaves(value).items()} if isinstance(value, Slot) else {f.name: value}
         out |= inner

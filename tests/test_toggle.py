@@ -42,7 +42,7 @@ def test_permuted_stacks_are_equal():
 
 @pytest.mark.parametrize("pair", [(StaticKV(), NoKV()), (Dtype("bfloat16"), Dtype("bfloat16"))], ids=["other value", "equal value"])
 def test_a_second_owner_is_refused(pair):
-    with pytest.raises(BadInput, match="both set (cache.grow|weights.dtype)") as refused:
+    with pytest.raises(BadInput, match=r"both set (cache\.grow|weights\.dtype)") as refused:
         stack(BASE, pair)
     assert "\n" not in str(refused.value) and refused.value.field
 

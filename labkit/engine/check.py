@@ -24,4 +24,6 @@ def check(work: Any, loaded: Loaded, machine: Machine, prompt_tokens: int) -> No
     if not can.ok:
         raise BadInput(f"{work.weights.dtype}: {can.reason}", "weights.dtype")
     if lacks := work.cache.grow.needs - loaded.gives:
-        raise BadInput(f"{work.cache.grow.tag} cache needs {', '.join(sorted(lacks))} layers, which {loaded.name} does not have", "cache.grow")
+        raise BadInput(
+            f"{work.cache.grow.tag} cache needs {', '.join(sorted(lacks))} layers, which {loaded.name} does not have", "cache.grow"
+        )

@@ -196,5 +196,3 @@ class Live:
 def tokens_of(events: list[Event]) -> list[int]:
     """The first row's tokens of a list of events."""
     return [event.tokens[0] for event in events]
-
-

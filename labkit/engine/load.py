@@ -29,6 +29,8 @@ def load(name: str, device: str = "cpu") -> Loaded:
     if name != "random:tiny-llama":
         raise unknown("model", name, ["random:tiny-llama"])
     torch.manual_seed(0)
-    config = LlamaConfig(vocab_size=259, hidden_size=128, intermediate_size=256, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2)
+    config = LlamaConfig(
+        vocab_size=259, hidden_size=128, intermediate_size=256, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2
+    )
     model = AutoModelForCausalLM.from_config(config).eval().requires_grad_(False)
     return Loaded(name, model, ByT5Tokenizer(extra_ids=0), "random", 2048, frozenset({1}), frozenset({"full-attention"}))

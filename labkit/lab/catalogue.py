@@ -9,7 +9,7 @@ from labkit.errors import BadInput, unknown
 from labkit.memory.toggles import TOGGLES as MEMORY
 from labkit.toggle import Toggle
 
-TOGGLES: tuple[type[Toggle], ...] = (*COMPUTE, *MEMORY, *ALGORITHM)
+TOGGLES: tuple[type[Toggle], ...] = (*COMPUTE, *MEMORY, *ALGORITHM)  # type: ignore[type-abstract]
 
 
 def by_name(name: str) -> type[Toggle]:

@@ -19,6 +19,7 @@ from labkit.lab.ledger import Claim, claim, judged, verdict_html
 from labkit.lab.panel import Panel
 from labkit.lab.predict import Prediction
 from labkit.lab.records import Recorder
+from labkit.lab.report import write_report
 from labkit.lab.story import FONT, Story, paragraph, show
 from labkit.measure.lock import exclusive, wait_until_quiet
 
@@ -105,7 +106,9 @@ class Lab:
         self._told(claim(key), "undecided", why, "")
 
     def _told(self, item: Claim, verdict: str, why: str, record: str) -> None:
-        self.story.add("claim", id=item.id, claim=item.claim, source=item.source, headline=item.headline, verdict=verdict, why=why, record=record)
+        self.story.add(
+            "claim", id=item.id, claim=item.claim, source=item.source, headline=item.headline, verdict=verdict, why=why, record=record
+        )
         self.recorder.verdict(item.id, verdict, why)
         show(verdict_html(item, verdict, why), f"{item.id} {verdict}: {why}")
 
@@ -127,9 +130,7 @@ class Lab:
         unload()
         told = self.recorder.summary(seconds, self.budget_s)
         if not self.story.headless:
-            from labkit.lab.report import write_report
-
-            told += f"\nreport: {write_report(self.story.path.parent.parent)}"
+            told += f"\nreport: {write_report(self.story.path, self.name, self.title)}"
         print(told)
 
 

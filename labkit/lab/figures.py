@@ -1,6 +1,7 @@
 """Figures: one message each, said in the title. Every function returns the figure, and the table it was drawn from."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -10,7 +11,7 @@ from labkit.measure.curve import Curve
 
 BASE, VARIANT, OTHER = "#5f6770", "#0072b2", "#d55e00"  # grey, blue, vermilion: apart in any colour blindness
 HEIGHT_PX = 320
-Figure = tuple[go.Figure, list[str], list[list[object]]]
+Figure = tuple[go.Figure, list[str], list[list[Any]]]
 
 
 def blank(title: str, x: str, y: str) -> go.Figure:
@@ -39,7 +40,9 @@ def token_times(timeline: Timeline) -> Figure:
     title = f"The first token took {gaps_ms[0]:.0f} ms, a later one {typical:.0f} ms"
     figure = blank(title, "token of the reply", "time, ms")
     colours = [OTHER] + [VARIANT] * (len(gaps_ms) - 1)
-    figure.add_bar(x=list(range(1, len(gaps_ms) + 1)), y=gaps_ms, marker_color=colours, hovertemplate="token %{x}: %{y:.1f} ms<extra></extra>")
+    figure.add_bar(
+        x=list(range(1, len(gaps_ms) + 1)), y=gaps_ms, marker_color=colours, hovertemplate="token %{x}: %{y:.1f} ms<extra></extra>"
+    )
     figure.add_annotation(x=1, y=gaps_ms[0], text="prefill and first token", showarrow=False, xanchor="left", xshift=12, yshift=-8)
     return figure, ["token", "ms"], [[i + 1, round(float(t), 2)] for i, t in enumerate(gaps_ms)]
 
@@ -103,7 +106,9 @@ def memory(lengths: Sequence[int], kv_bytes: Sequence[int], peak_bytes: Sequence
     figure = blank(title, "tokens in all", "MB")
     for values, colour, name in ((kv_bytes, VARIANT, "keys and values"), (peak_bytes, BASE, "peak of the process")):
         y = [v / 1e6 for v in values]
-        figure.add_scatter(x=list(lengths), y=y, mode="lines+markers", line={"color": colour}, hovertemplate=f"{name}: %{{y:.1f}} MB<extra></extra>")
+        figure.add_scatter(
+            x=list(lengths), y=y, mode="lines+markers", line={"color": colour}, hovertemplate=f"{name}: %{{y:.1f}} MB<extra></extra>"
+        )
         figure.add_annotation(x=lengths[-1], y=y[-1], text=name, showarrow=False, xanchor="left", xshift=8, font={"color": colour})
     rows = [[n, round(k / 1e6, 3), round(p / 1e6, 1)] for n, k, p in zip(lengths, kv_bytes, peak_bytes, strict=True)]
     return figure, ["tokens", "keys and values, MB", "process peak, MB"], rows

@@ -134,7 +134,7 @@ def _options(classes: list[type[Toggle]], base: Any) -> Options:
         picked = _picked(cls)
         made = [cls(**{picked.name: value}) for value in picked.metadata["choices"]] if picked else [cls()]
         found |= {_label(toggle, base): toggle for toggle in made}
-    return found if _match(found, base) else {_word(leaves(base)[classes[0].owns]): None} | found
+    return found if _match(found, base) else {_word(leaves(base)[classes[0].owns]): None, **found}
 
 
 def _word(value: Any) -> str:

@@ -96,7 +96,9 @@ class MeasuringLab(Lab):
         rows = [(label, where, f"bound by {where.bound_by}") for label, where in parts.items()]
         self.story.html(title, strip_html(rows), strip_text(rows))
 
-    def curve(self, base: Decode, toggles: Sequence[Toggle], contexts: Sequence[int], rounds: int, rows: Sequence[str]) -> tuple[Curve, dict[str, Any]]:
+    def curve(
+        self, base: Decode, toggles: Sequence[Toggle], contexts: Sequence[int], rounds: int, rows: Sequence[str]
+    ) -> tuple[Curve, dict[str, Any]]:
         """One series over contexts, and what a verdict must know of its making: busy processes and the record's id."""
         work = stack(base, toggles)
         with self.measuring("a curve over contexts") as busy:

@@ -75,7 +75,9 @@ class Prediction:
     def _number(self, low: float, high: float) -> w.Text:
         """A text box, and a log slider that writes into it; the box starts empty, so that no default is a hint."""
         ends = math.log10(low), math.log10(high)
-        self.slider = w.FloatLogSlider(value=math.sqrt(low * high), min=ends[0], max=ends[1], step=0.01, readout=False, tooltip=self.question)
+        self.slider = w.FloatLogSlider(
+            value=math.sqrt(low * high), min=ends[0], max=ends[1], step=0.01, readout=False, tooltip=self.question
+        )
         classed(self.slider, "lk-slider")
         entry = classed(w.Text(placeholder="a number", tooltip=f"{self.question} ({self.unit})"), "lk-guess")
         self.slider.observe(lambda change: setattr(entry, "value", three(change["new"]).replace(",", "")), "value")

@@ -29,7 +29,7 @@ def _entry(path: Path, number: int, line: str) -> tuple[str, str]:
         entry = json.loads(line)
         key, text = entry["id"], entry["text"]
     except (json.JSONDecodeError, KeyError, TypeError) as err:
-        raise BadInput(f"{path.name} line {number}: write a JSON object with id and text, like {{\"id\": \"sky\", \"text\": \"…\"}}") from err
+        raise BadInput(f'{path.name} line {number}: write a JSON object with id and text, like {{"id": "sky", "text": "…"}}') from err
     if not (isinstance(key, str) and isinstance(text, str) and text.strip()):
         raise BadInput(f"{path.name} line {number}: id and text must be text, and text not empty")
     return key, text

@@ -20,12 +20,18 @@ class Recorder:
 
     def write(self, what: str, rows: Sequence[str], busy: Sequence[str] = (), **fields: Any) -> str:
         """One record; fields that a measurement does not have stay empty. Returns its id."""
-        blank = {
+        blank: dict[str, Any] = {
             "model": "", "origin": "", "toggles": (), "work": None, "threads": self.machine.threads, "warm": True,
             "samples_s": [], "median_s": None, "spread_s": None, "tokens": 0,
         }  # fmt: skip
         entry = Record(
-            lab=self.lab, what=what, rows=tuple(rows), mode=self.mode, machine=machine_entry(self.machine), busy=tuple(busy), **(blank | fields)
+            lab=self.lab,
+            what=what,
+            rows=tuple(rows),
+            mode=self.mode,
+            machine=machine_entry(self.machine),
+            busy=tuple(busy),
+            **(blank | fields),
         )
         self.ids.append(write(entry))
         print(f"record {self.ids[-1]} · {what}" + (f" · busy: {', '.join(busy)}" if busy else ""))

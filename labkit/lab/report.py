@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from labkit.lab import sections as part
+from labkit.measure.record import read_lines
 
 Line = dict[str, Any]
 HERE = Path(__file__).parent
@@ -50,6 +51,15 @@ def page(labs: Iterable[Section], run: str) -> str:
             "</body>\n</html>\n",
         ]
     )
+
+
+def write_report(story: Path, name: str, title: str) -> Path:
+    """The report of one lab that a reader finished himself, beside its story's folder: index.html."""
+    lines, torn = read_lines(story)
+    out = story.parent.parent / "index.html"
+    aside = out.with_suffix(".tmp")
+    aside.write_text(page([Section(name, title, lines, torn)], out.parent.name), encoding="utf-8")
+    return aside.replace(out)
 
 
 def latest(lines: Iterable[Line], kind: str) -> list[Line]:

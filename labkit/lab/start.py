@@ -8,10 +8,9 @@ from pathlib import Path
 import psutil
 import torch
 
-from labkit.engine.load import load
 from labkit.engine.random_models import stream_bytes, stream_name
 from labkit.env import Machine, home, machine
-from labkit.errors import BadInput, unknown
+from labkit.errors import unknown
 from labkit.lab.measuring import MeasuringLab
 from labkit.lab.prompts import read_prompts
 from labkit.measure.ceiling import FAR_BYTES, dispatch_s, launch_cost_s, matmul_rate, read_rate
@@ -48,7 +47,9 @@ def start(lab: str, *, mode: str, device: str, models: dict[str, str], prompts: 
 
 def _describe(here: Machine) -> list[str]:
     threads = f"{here.threads} thread" + ("s" if here.threads > 1 else "")
-    dtypes = " · ".join(f"{d} {matmul_rate(d, here.threads, here.device) / 1e9:,.0f} GFLOP/s" for d in ("float32", "bfloat16") if here.can(d).ok)
+    dtypes = " · ".join(
+        f"{d} {matmul_rate(d, here.threads, here.device) / 1e9:,.0f} GFLOP/s" for d in ("float32", "bfloat16") if here.can(d).ok
+    )
     versions = ", ".join(f"{n} {here.versions[n]}" for n in ("python", "torch", "transformers"))
     where = "GPU" if here.device == "cuda" else "no GPU: everything is measured on the processor"
     return [

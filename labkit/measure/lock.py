@@ -74,7 +74,8 @@ def others(look_s: float = LOOK_S) -> list[str]:
     """Names of foreign processes if together they used over a tenth of a core during `look_s`; else nothing."""
     before = _cpu_seconds()
     time.sleep(look_s)
-    ours, used = _ours(), {}
+    ours = _ours()
+    used: dict[str, float] = {}
     for pid, (name, seconds) in _cpu_seconds().items():
         if pid in ours or name.lower().startswith(BROWSERS):
             continue

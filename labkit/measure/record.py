@@ -69,7 +69,9 @@ def append_line(path: Path, data: dict[str, Any]) -> None:
         if os.write(descriptor, whole) != len(whole):
             raise OSError("short write")
     except OSError as err:
-        raise BadInput(f"could not write to {path} ({err.strerror or err}): free some disk space; what was recorded before is safe") from err
+        raise BadInput(
+            f"could not write to {path} ({err.strerror or err}): free some disk space; what was recorded before is safe"
+        ) from err
     finally:
         os.close(descriptor)
 

@@ -49,8 +49,7 @@ class Static(Spec):
     def build(self, model: PreTrainedModel, length: int) -> Context:
         if self.max_tokens and self.max_tokens < length:
             raise BadInput(
-                f"static cache of {self.max_tokens} tokens is too short: prompt and reply need {length}; "
-                "raise max_tokens or leave it at 0",
+                f"static cache of {self.max_tokens} tokens is too short: prompt and reply need {length}; raise max_tokens or leave it at 0",
                 "cache.grow",
             )
         return Cached(StaticCache(config=model.config, max_cache_len=self.max_tokens or length), model)

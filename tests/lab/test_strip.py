@@ -53,7 +53,9 @@ def test_only_used_parts_are_in_the_legend() -> None:
 
 
 def test_a_number_is_left_out_where_no_bar_is_wide_enough() -> None:
-    thin = Attribution(1.0, (Part("weights", 0.99, "counted"), Part("kv", 0.01, "counted"), Part("unexplained", 0.0, "the rest")), "bandwidth")
+    thin = Attribution(
+        1.0, (Part("weights", 0.99, "counted"), Part("kv", 0.01, "counted"), Part("unexplained", 0.0, "the rest")), "bandwidth"
+    )
     numbers = re.findall(r'<i class="lk-at(\d+)[^>]*>([^<]+)</i>', strip_html([("base", thin, "")]))
     assert numbers == [("240", "990")]
 

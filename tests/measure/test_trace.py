@@ -38,10 +38,10 @@ def test_experts_are_read_by_choice():
     assert experts
     for p, read, multiplied in parameter_use(model, 1):
         if id(p) in experts:
-            assert read == multiplied == 1 / 8
+            assert read == multiplied == 2 / 8
     for p, read, multiplied in parameter_use(model, 64):
         if id(p) in experts:
-            assert read == 1.0 and multiplied == 8.0
+            assert read == 1.0 and multiplied == 16.0
 
 
 def test_without_a_cache_nearly_all_flops_are_surplus():
