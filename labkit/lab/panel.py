@@ -3,7 +3,7 @@
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from html import escape
 from typing import Any, ClassVar
 
@@ -13,7 +13,7 @@ from labkit.engine.decode import Decode
 from labkit.env import Machine
 from labkit.errors import BadInput
 from labkit.lab.controls import button, classed, folded, frame, grey, html
-from labkit.lab.knobs import Knob, knobs, read
+from labkit.lab.knobs import Knob, knobs, read, write
 from labkit.lab.ladder import ladder_html, ladder_text, newest, ratio_text, verdict_text
 from labkit.lab.strip import strip_html
 from labkit.measure.ladder import Progress, Row
@@ -160,6 +160,16 @@ class Panel:
         pair = [("base", self.base_row)] + [("variant", row) for row in self.rows[-1:]]
         drawn = [(name, row.attribution, _against(row)) for name, row in pair if row and row.attribution]
         return strip_html(drawn) if drawn else '<span class="lk-empty">Where the time of a token goes: after the first run.</span>'
+
+    def put(self, toggles: Iterable[Toggle]) -> None:
+        """Set the knobs to these toggles. Raises BadInput where a knob cannot hold one."""
+        write(self.knobs, toggles)
+
+    def end(self) -> None:
+        """Stop a run that is going and wait for its last token."""
+        self._stop.set()
+        if self.thread:
+            self.thread.join()
 
     def run_headless(self) -> Row | None:
         """Press Run and wait: the newest row. Raises the BadInput of a refused run."""
