@@ -17,9 +17,11 @@ function mend(box) {
     set(each, "aria-disabled", String(each.classList.contains("lk-off")));
     set(each, "aria-label", each.title); // the icon font would be read out as a strange letter
   }
-  for (const node of box.querySelectorAll("input[title], .noUi-handle")) {
-    const titled = node.closest("[title]");
-    if (titled) set(node, "aria-label", titled.title);
+  for (const node of box.querySelectorAll(".widget-text input, .noUi-handle")) {
+    const control = node.closest(".jupyter-widgets"); // ipywidgets puts the tooltip on a hidden label
+    set(node, "aria-label", control.querySelector("[title]")?.title ?? "");
+    const shown = control.querySelector(".widget-readout")?.textContent;
+    if (shown) set(node, "aria-valuetext", shown); // a log slider would read out its exponent
   }
   for (const line of box.querySelectorAll(".lk-status > *")) set(line, "role", "status");
 }
@@ -32,7 +34,7 @@ export default {
       if (!box) return (timer = setTimeout(attach, 30)); // the view is built before it is placed in the page
       mend(box);
       observer = new MutationObserver(() => mend(box));
-      observer.observe(box, { subtree: true, childList: true, attributes: true, attributeFilter: ["class", "title", "tabindex"] });
+      observer.observe(box, { subtree: true, childList: true, attributes: true, attributeFilter: ["class", "title", "tabindex", "aria-valuetext"] });
     };
     attach();
     return () => { clearTimeout(timer); observer?.disconnect(); };

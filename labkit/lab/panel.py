@@ -162,11 +162,11 @@ class Panel:
         return strip_html(drawn) if drawn else '<span class="lk-empty">Where the time of a token goes: after the first run.</span>'
 
     def put(self, toggles: Iterable[Toggle]) -> None:
-        """Set the knobs to a stack."""
+        """Set the knobs to these toggles. Raises BadInput where a knob cannot hold one."""
         write(self.knobs, toggles)
 
     def end(self) -> None:
-        """Stop a run that is still going and wait for its end."""
+        """Stop a run that is going and wait for its last token."""
         self._stop.set()
         if self.thread:
             self.thread.join()

@@ -182,12 +182,3 @@ def _result_html(result: dict[str, Any]) -> str:
     else:
         body = f"your guess <b>{guess}</b> · measured <b>{measured}</b>. {_between(result)} {escape(result['why'])}"
     return f'<div class="lk-reveal" style="{style}"><i>{escape(result["question"])}</i><br>{body}</div>'
-
-
-def predict(lab: str, key: str, question: str, **how: Any) -> Prediction:
-    """Show the question of `lab`; the arguments are those of `Prediction`."""
-    from IPython.display import display
-
-    shown = Prediction(lab, key, question, **how)
-    display(shown)
-    return shown

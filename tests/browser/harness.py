@@ -16,6 +16,7 @@ from urllib.request import urlopen
 
 CHROMIUM = Path(os.environ.get("LABKIT_CHROMIUM", "/usr/bin/chromium"))
 INSTALL = "Chromium is missing: apt-get install chromium (or name yours in LABKIT_CHROMIUM)"
+<<<<<<< HEAD
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -28,6 +29,14 @@ FLAGS = [
 ]
 CURRENT = "window.jupyterapp?.shell?.currentWidget"
 READY = f"() => {CURRENT}?.sessionContext?.isReady && {CURRENT}.sessionContext.session?.kernel?.connectionStatus === 'connected'"
+=======
+FLAGS = (
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync --disable-dev-shm-usage"
+).split()
+CURRENT = "window.jupyterapp.shell.currentWidget"
+READY = f"() => window.jupyterapp?.shell?.currentWidget?.sessionContext?.isReady && {CURRENT}.sessionContext.session?.kernel?.connectionStatus === 'connected'"
+>>>>>>> panel
 IDLE = f"() => {CURRENT}.sessionContext.session?.kernel?.status === 'idle'"
 
 
@@ -65,6 +74,7 @@ class Lab:
         """Show a notebook of the root folder and wait for its kernel."""
         self.page.goto(f"{self.url}lab/tree/{notebook}?reset&token={self.token}")
         self.page.wait_for_function(READY, timeout=90_000)
+        self.failed[:] = [f for f in self.failed if "ERR_ABORTED" not in f]  # a page that is left drops its polls
         self.page.wait_for_function(IDLE, timeout=90_000)
 
     def command(self, name: str, timeout_s: float = 120) -> None:

@@ -3,7 +3,6 @@
 import importlib.util
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -17,39 +16,45 @@ pytestmark = [
     pytest.mark.skipif(importlib.util.find_spec("playwright") is None, reason="playwright is missing: pip install playwright"),
 ]
 CELLS = [
-    "from labkit.lab.panel import Panel\nfrom labkit.lab.predict import predict\n"
+    "from labkit.lab.panel import Panel\nfrom labkit.lab.predict import Prediction\n"
     "from tests.lab.fakes import BASE, BASE_ROW, NO_FP16, machine, trial",
-    'guess = predict("01", "growth", "How many times as long takes a token at 2,048?", unit="times", low=1, high=1000)',
+    'Prediction("01", "growth", "How many times as long takes a token at 2,048?", unit="times", low=1, high=1000)',
     "run = trial(tokens=24, token_s=0.05)",
-    'panel = Panel("Generation loop", "random:tiny-llama · 1 thread", BASE, machine(**NO_FP16), run, "map", BASE_ROW)\npanel',
-    "x = 1",
+    'panel = Panel("Generation loop", "random:tiny-llama · 1 thread", BASE, machine(**NO_FP16), run, "map", BASE_ROW)\n'
+    "seen = []\npanel.stop.on_click(lambda _: seen.append(run.done))\npanel",
+    "run.done - seen[0] if seen else None",
 ]
-PANEL_CELL = 3
+PANEL_CELL, LATER_CELL = 3, 4
 FOCUSABLE = "button, input, select, textarea, summary, a[href], [tabindex='0'], .lk-scroll"
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory) -> Iterator[Lab]:
+def opened(tmp_path_factory) -> Iterator[Lab]:
+    """One notebook with all its cells run: starting a kernel with torch takes longer than any test here."""
     tmp = tmp_path_factory.mktemp("jupyter")
     (tmp / "root").mkdir()
+    write_notebook(tmp / "root" / "lab.ipynb", CELLS)
     extra = {"PYTHONPATH": str(ROOT), "LABKIT_HOME": str(tmp / "home"), "LABKIT_THREADS": "1", "OMP_NUM_THREADS": "1"}
     with jupyter(tmp / "root", tmp, extra=extra) as lab:
+        lab.open("lab.ipynb")
+        assert lab.run_all() == []
+        panel_of(lab).wait_for()
         yield lab
 
 
 @pytest.fixture
-def lab(server, tmp_path_factory, request) -> Iterator[Lab]:
-    """A fresh notebook with all its cells run. After the test the page must have had no error and asked nobody else."""
-    root = Path(tmp_path_factory.getbasetemp()) / "jupyter0" / "root"
-    name = re.sub(r"\W", "_", request.node.name) + ".ipynb"
-    write_notebook(root / name, CELLS)
-    server.open(name)
-    assert server.run_all() == []
-    panel_of(server).wait_for()
-    yield server
-    server.command("docmanager:save")
-    server.page.evaluate("() => jupyterapp.shell.currentWidget.sessionContext.shutdown()")
-    server.clean()
+def lab(opened) -> Iterator[Lab]:
+    """A fresh panel. After the test the page must have had no error and asked nobody else."""
+    fresh_panel(opened)
+    yield opened
+    opened.clean()
+
+
+def fresh_panel(lab: Lab) -> None:
+    """Run the panel's cell again and wait until its output has replaced the old one."""
+    lab.page.evaluate("() => document.querySelectorAll('.lk-box').forEach(box => box.classList.add('old'))")
+    lab.run_cell(PANEL_CELL)
+    lab.page.locator(".lk-box:not(.old) .lk-title").wait_for()
 
 
 def panel_of(lab: Lab):
@@ -96,7 +101,6 @@ def test_every_control_moves_and_a_run_changes_strip_and_ladder(lab: Lab) -> Non
 
 def test_stop_ends_within_two_tokens_and_the_partial_row_stays(lab: Lab) -> None:
     panel = panel_of(lab)
-    lab.page.evaluate("() => 0")
     panel.get_by_role("button", name="off", exact=True).click()
     press(lab, "Run")
     seen = int(re.search(r"(\d+) of 24", status(lab, re.compile(r"\d+ of 24"))).group(1))
@@ -104,9 +108,9 @@ def test_stop_ends_within_two_tokens_and_the_partial_row_stays(lab: Lab) -> None
     status(lab, "stopped")
     row = ladder(lab)[1]
     assert "(partial)" in row
-    wrote = int(re.search(r"same (\d+) tokens", row).group(1))
-    # the line is drawn each 250 ms = 5 tokens, and the click takes its own time
-    assert seen <= wrote < 24
+    assert seen <= int(re.search(r"same (\d+) tokens", row).group(1)) < 24
+    lab.run_cell(LATER_CELL)
+    assert int(lab.page.locator(".jp-OutputArea-executeResult").last.inner_text().split()[-1]) <= 2
 
 
 def test_letters_on_every_control_leave_the_notebook_as_it_is(lab: Lab) -> None:
@@ -128,6 +132,7 @@ def test_letters_on_every_control_leave_the_notebook_as_it_is(lab: Lab) -> None:
 def test_the_tab_key_walks_through_the_panel_in_reading_order(lab: Lab) -> None:
     panel = panel_of(lab)
     panel.get_by_role("button", name="static", exact=True).click()
+    panel.locator(".lk-number input:enabled").wait_for()
     panel.get_by_role("button", name="float32", exact=True).focus()
     walked = []
     while panel.evaluate("box => box.contains(document.activeElement)"):
@@ -151,9 +156,9 @@ def test_a_double_click_is_one_run(lab: Lab) -> None:
 def test_run_again_of_the_cell_during_a_run_stops_the_old_run(lab: Lab) -> None:
     press(lab, "Run")
     status(lab, re.compile(r"\d+ of 24"))
-    lab.run_cell(PANEL_CELL)
+    fresh_panel(lab)
     status(lab, "ready")
-    lab.page.wait_for_timeout(300)
+    lab.page.wait_for_timeout(300)  # the old run has one token left
     panel_of(lab).get_by_role("button", name="off", exact=True).click()
     press(lab, "Run")
     status(lab, "done in")
@@ -162,6 +167,10 @@ def test_run_again_of_the_cell_during_a_run_stops_the_old_run(lab: Lab) -> None:
 
 def test_after_a_kernel_restart_the_panel_says_what_to_do_and_a_locked_guess_stays(lab: Lab) -> None:
     predict = lab.page.locator(".lk-box", has=lab.page.locator(".lk-question"))
+    slider = predict.get_by_role("slider")
+    slider.press("ArrowRight")
+    assert "times as long" in slider.get_attribute("aria-label")
+    assert float(slider.get_attribute("aria-valuetext")) == pytest.approx(float(predict.locator(".lk-guess input").input_value()), rel=0.05)
     predict.locator(".lk-guess input").fill("12")
     predict.get_by_role("button", name="Lock in").click()
     predict.get_by_text("locked on").wait_for()

@@ -44,7 +44,7 @@ def trial(tokens: int = 20, token_s: float = 0.005) -> Callable[..., Row]:
         done = 0
         while done < tokens and not stop.is_set():
             time.sleep(token_s)
-            done += 1
+            run.done = done = done + 1  # type: ignore[attr-defined]
             on(Progress("reply", done, tokens, 1 / token_s, f"{HOSTILE} word " * done))
         names = tuple(text(t) for t in toggles)
         made = row(*names, ratio=1.78 if names else None, verdict="faster" if names else "base", partial=stop.is_set())

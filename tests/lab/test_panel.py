@@ -119,6 +119,16 @@ def test_a_panel_made_again_stops_the_run_of_the_old_one() -> None:
     assert not old.thread.is_alive()
 
 
+def test_put_turns_the_knobs_and_end_waits_for_the_worker() -> None:
+    run = trial(tokens=10_000)
+    shown = panel(run)
+    shown.put([Dtype("bfloat16")])
+    shown.run.click()
+    shown.end()
+    assert not shown.thread.is_alive()
+    assert run.calls[0][0] == ("dtype:dtype=bfloat16",)
+
+
 def test_an_exception_in_the_trial_is_shown_and_kept_and_run_works_again() -> None:
     def broken(*_):
         raise ZeroDivisionError(HOSTILE)
