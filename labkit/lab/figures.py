@@ -43,7 +43,7 @@ def token_times(timeline: Timeline) -> Figure:
     figure.add_bar(
         x=list(range(1, len(gaps_ms) + 1)), y=gaps_ms, marker_color=colours, hovertemplate="token %{x}: %{y:.1f} ms<extra></extra>"
     )
-    figure.add_annotation(x=1, y=gaps_ms[0], text="prefill and first token", showarrow=False, xanchor="left", xshift=12, yshift=-8)
+    figure.add_annotation(x=1.5, y=gaps_ms[0], text="prefill and first token", showarrow=False, xanchor="left", yshift=-8)
     return figure, ["token", "ms"], [[i + 1, round(float(t), 2)] for i, t in enumerate(gaps_ms)]
 
 

@@ -68,7 +68,7 @@ class MeasuringLab(Lab):
             found = self.ladder(base, stacks, Plan(self.pick(0.5, budget_s, 4 * budget_s), reply=reply), busy, rows=rows)
         self.strip(title, {r.label: r.attribution for r in found if r.attribution})
         columns, cells = ladder_cells(found)
-        self.story.add("ladder", title=title, columns=columns, rows=cells)
+        self.story.add("ladder", title="", columns=columns, rows=cells)  # its strip, above, has the title
         show(ladder_html(found), ladder_text(found))
         return found
 
@@ -93,7 +93,7 @@ class MeasuringLab(Lab):
 
     def strip(self, title: str, parts: Mapping[str, Attribution]) -> None:
         """Where the time of a token went, one line each, in the notebook and in the report."""
-        rows = [(label, where, f"bound by {where.bound_by}") for label, where in parts.items()]
+        rows = [(label, where, where.bound) for label, where in parts.items()]
         self.story.html(title, strip_html(rows), strip_text(rows))
 
     def curve(
@@ -135,5 +135,5 @@ class MeasuringLab(Lab):
         rows = [row for row in (panel.base_row, *panel.rows) if row]
         self.strip("The panel", {row.label: row.attribution for row in rows if row.attribution})
         columns, cells = ladder_cells(rows)
-        self.story.add("ladder", title="The panel", columns=columns, rows=cells)
+        self.story.add("ladder", title="", columns=columns, rows=cells)
         show(ladder_html(rows), ladder_text(rows))

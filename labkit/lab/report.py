@@ -12,6 +12,7 @@ from labkit.lab import sections as part
 from labkit.measure.record import read_lines
 
 Line = dict[str, Any]
+SHOWN = ("figure", "html", "ladder")  # in the order in which the lab showed them
 HERE = Path(__file__).parent
 POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
@@ -76,19 +77,18 @@ def _unique(texts: Iterable[str]) -> list[str]:
 
 
 def _lab(lab: Section) -> str:
-    """One lab: question, headline claims, predictions, ladders, then what it showed in the order it was shown."""
-    of = {kind: [line for line in lab.lines if line.get("kind") == kind] for kind in ("lab", "ladder", "finished")}
+    """One lab: question, headline claims, predictions, then what it showed in the order it was shown."""
+    of = {kind: [line for line in lab.lines if line.get("kind") == kind] for kind in ("lab", "finished")}
     claims = latest(lab.lines, "claim")
-    shown = [_shown(line) for line in lab.lines if line.get("kind") in ("figure", "html")]
+    shown = [_shown(line) for line in lab.lines if line.get("kind") in SHOWN]
     return part.section(
         lab.name,
         lab.title,
         [
-            part.opening(of["lab"][-1] if of["lab"] else {}, of["finished"][-1] if of["finished"] else None),
+            part.opening(lab.title, of["lab"][-1] if of["lab"] else {}, of["finished"][-1] if of["finished"] else None),
             part.warning(lab.note, lab.torn, early=bool(of["lab"]) and not of["finished"]),
             part.headlines([claim for claim in claims if claim.get("headline")]),
             part.predictions(latest(lab.lines, "prediction")),
-            *(part.ladder(line) for line in of["ladder"]),
             *shown,
             part.exercises(latest(lab.lines, "exercise")),
         ],
@@ -98,6 +98,8 @@ def _lab(lab: Section) -> str:
 def _shown(line: Line) -> str:
     if line["kind"] == "html":
         return part.fragment(line)
+    if line["kind"] == "ladder":
+        return part.ladder(line)
     return part.figure(line, _json(line.get("figure", {})))
 
 

@@ -55,8 +55,8 @@ def section(name: str, title: str, parts: Iterable[str]) -> str:
     return f'<section class="lab" id="{text(name)}"><h2>{text(title)}</h2>\n' + "\n".join(filter(None, parts)) + "\n</section>"
 
 
-def opening(lab: dict[str, Any], finished: dict[str, Any] | None) -> str:
-    question = f'<p class="question">{text(lab["question"])}</p>' if lab.get("question") else ""
+def opening(title: str, lab: dict[str, Any], finished: dict[str, Any] | None) -> str:
+    question = f'<p class="question">{text(lab["question"])}</p>' if lab.get("question", title) != title else ""
     facts = [f"lab {text(lab['lab'])}" if lab.get("lab") else "", f"{text(lab['mode'])} mode" if lab.get("mode") else ""]
     if finished:
         facts.append(f"used {text(finished.get('seconds'))} s of {text(finished.get('budget_s'))} s")
@@ -107,7 +107,8 @@ def _factor(value: Any) -> str:
 
 
 def ladder(line: dict[str, Any]) -> str:
-    return f"<h3>{text(line.get('title'))}</h3>{table(line.get('columns', []), line.get('rows', []))}"
+    heading = f"<h3>{text(line['title'])}</h3>" if line.get("title") else ""
+    return f"{heading}{table(line.get('columns', []), line.get('rows', []))}"
 
 
 def figure(line: dict[str, Any], data: str) -> str:

@@ -27,6 +27,11 @@ class Attribution:
     bound_by: str  # bandwidth, compute, dispatch, transfer, queue, mixed
     note: str = ""
 
+    @property
+    def bound(self) -> str:
+        """`bound_by` as words behind a total."""
+        return "bound by several things" if self.bound_by == "mixed" else f"bound by {self.bound_by}"
+
     def share(self, name: str) -> float:
         return sum(p.seconds for p in self.parts if p.name == name) / self.seconds
 

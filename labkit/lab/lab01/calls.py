@@ -65,8 +65,8 @@ class Lab01(MeasuringLab):
         """One sentence a model: what half the bytes did, and what the step was bound by."""
         said = []
         for name, (base, half) in ladders.items():
-            was, now = (row.attribution.bound_by if row.attribution else "nothing measured" for row in (base, half))
-            said.append(f"The {name} model: {verdict_text(half)}, {half.ratio}; in float32 it was bound by {was}, in bfloat16 by {now}.")
+            was, now = (row.attribution.bound if row.attribution else "not explained" for row in (base, half))
+            said.append(f"The {name} model: {verdict_text(half)}, {half.ratio}; in float32 {was}, in bfloat16 {now}.")
         reason = self.machine.can("bfloat16").reason
         self.say(" ".join([*said, f"About this machine: {reason}. Half the bytes help only where bytes are what a step waits for."]))
 
