@@ -55,7 +55,7 @@ def refusal(config: PreTrainedConfig) -> str:
     kind = config.model_type
     if config.is_encoder_decoder:
         return f"{kind} is an encoder-decoder, and the loop feeds one text to a decoder"
-    model: Any = MODEL_FOR_CAUSAL_LM_MAPPING[type(config)] if type(config) in MODEL_FOR_CAUSAL_LM_MAPPING else None
+    model: Any = MODEL_FOR_CAUSAL_LM_MAPPING.get(type(config), None)
     named = config.architectures or [getattr(model, "__name__", "")]
     if model is None or model.__name__ not in named:
         return f"{named[0] or kind} is not a decoder that continues a text"

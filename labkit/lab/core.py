@@ -38,6 +38,7 @@ class Lab:
         self.missing: dict[str, str] = {}  # role → why its model is not here
         self.predictions: dict[str, Prediction] = {}
         self.panels: list[Panel] = []
+        self.failed: list[str] = []  # checks that did not hold
         self.title = content.TITLE
 
     def adopt(self, role: str, name: str) -> str:
@@ -84,6 +85,12 @@ class Lab:
         code = inspect.getsource(function)
         show(f'<pre style="font-size:12.5px;line-height:1.45;overflow-x:auto">{escape(code)}</pre>', code)
 
+    def check(self, what: str, ok: bool, rows: Sequence[str]) -> None:
+        """A fact that does not depend on the machine: printed, recorded, and asserted when the lab finishes."""
+        self.recorder.fact(what, ok, rows)
+        self.failed += [] if ok else [what]
+        print(f"{'yes' if ok else 'NO'}: {what}")
+
     def predict(self, key: str, question: str, **how: Any) -> Prediction:
         """Ask before measuring; `settle_prediction` puts the result beside the guess."""
         self.predictions[key] = Prediction(self.name, key, question, headless=self.story.headless, **how)
@@ -120,7 +127,9 @@ class Lab:
         show(f'<p style="{FONT}"><b>{sign} {escape(state)}</b> {escape(message)}</p>', f"{state}: {message}")
 
     def finish(self) -> None:
-        """Close the lab: raise what went wrong in a panel, free the models, say where the report lies."""
+        """Close the lab: raise what went wrong in a panel or a check, free the models, say where the report lies."""
+        if self.failed:
+            raise AssertionError(f"did not hold: {'; '.join(self.failed)}")
         for made in self.panels:
             made.end()
             if made.errors:

@@ -18,8 +18,8 @@ class Recorder:
         self.lab, self.mode, self.machine = lab, mode, machine
         self.ids: list[str] = []
 
-    def write(self, what: str, rows: Sequence[str], busy: Sequence[str] = (), **fields: Any) -> str:
-        """One record; fields that a measurement does not have stay empty. Returns its id."""
+    def _append(self, what: str, rows: Sequence[str], busy: Sequence[str], fields: Mapping[str, Any]) -> str:
+        """Fields that a measurement does not have stay empty."""
         blank: dict[str, Any] = {
             "model": "", "origin": "", "toggles": (), "work": None, "threads": self.machine.threads, "warm": True,
             "samples_s": [], "median_s": None, "spread_s": None, "tokens": 0,
@@ -31,9 +31,14 @@ class Recorder:
             mode=self.mode,
             machine=machine_entry(self.machine),
             busy=tuple(busy),
-            **(blank | fields),
+            **(blank | dict(fields)),
         )
         self.ids.append(write(entry))
+        return self.ids[-1]
+
+    def write(self, what: str, rows: Sequence[str], busy: Sequence[str] = (), **fields: Any) -> str:
+        """One record, acknowledged in the output. Returns its id."""
+        self._append(what, rows, busy, fields)
         print(f"record {self.ids[-1]} · {what}" + (f" · busy: {', '.join(busy)}" if busy else ""))
         return self.ids[-1]
 
@@ -65,6 +70,10 @@ class Recorder:
             reasons=dict(rung.memory.get("why", {})),
             **speed,
         )
+
+    def fact(self, what: str, ok: bool, rows: Sequence[str]) -> str:
+        """A record without acknowledgement: the cell's output must be the same on every machine."""
+        return self._append(what, rows, (), {"values": {"holds": ok}})
 
     def verdict(self, claim: str, verdict: str, why: str) -> str:
         return self.write(f"verdict on {claim}", [claim], values={"verdict": verdict, "why": why})

@@ -16,10 +16,16 @@ from urllib.request import urlopen
 
 CHROMIUM = Path(os.environ.get("LABKIT_CHROMIUM", "/usr/bin/chromium"))
 INSTALL = "Chromium is missing: apt-get install chromium (or name yours in LABKIT_CHROMIUM)"
-FLAGS = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync --disable-dev-shm-usage"
-).split()
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+]
 CURRENT = "window.jupyterapp.shell.currentWidget"
 READY = f"() => window.jupyterapp?.shell?.currentWidget?.sessionContext?.isReady && {CURRENT}.sessionContext.session?.kernel?.connectionStatus === 'connected'"
 IDLE = f"() => {CURRENT}.sessionContext.session?.kernel?.status === 'idle'"
@@ -64,7 +70,9 @@ class Lab:
 
     def command(self, name: str, timeout_s: float = 120) -> None:
         """Run a JupyterLab command and wait until it is done."""
-        self.page.evaluate("name => { window.lkDone = false; jupyterapp.commands.execute(name).finally(() => { window.lkDone = true; }) }", name)
+        self.page.evaluate(
+            "name => { window.lkDone = false; jupyterapp.commands.execute(name).finally(() => { window.lkDone = true; }) }", name
+        )
         self.page.wait_for_function("() => window.lkDone", timeout=timeout_s * 1000)
 
     def run_all(self, timeout_s: float = 120) -> list[str]:
@@ -98,7 +106,10 @@ class Lab:
 
 def write_notebook(path: Path, cells: list[str]) -> None:
     """A notebook of code cells."""
-    made = [{"cell_type": "code", "id": f"c{i}", "metadata": {}, "source": s, "outputs": [], "execution_count": None} for i, s in enumerate(cells)]
+    made = [
+        {"cell_type": "code", "id": f"c{i}", "metadata": {}, "source": s, "outputs": [], "execution_count": None}
+        for i, s in enumerate(cells)
+    ]
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     path.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": made}), encoding="utf-8")
 

@@ -49,7 +49,7 @@ def test_every_field_can_be_read_from_text_and_has_a_control(cls) -> None:
     ],
 )
 def test_bad_text_is_refused_in_one_line(line: str, said: str) -> None:
-    with pytest.raises(BadInput, match=".") as caught:
+    with pytest.raises(BadInput, match=r".") as caught:
         parse(line)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
