@@ -16,7 +16,7 @@ import psutil
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_core.utils import ensure_async
 from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError
+from nbclient.exceptions import CellExecutionError, DeadKernelError
 
 from labkit.env import ROOT
 
@@ -65,7 +65,7 @@ async def run_lab(name: str, nb: Any, folder: Path, limit_s: float, stop: Stop, 
     """
     started = time.monotonic()
     story = folder / "story.jsonl"
-    client = NotebookClient(nb, startup_timeout=120, kernel_name="python3")
+    client = NotebookClient(nb, startup_timeout=120, kernel_name="python3", coalesce_streams=True)
     client.log.disabled = True  # what went wrong is in the outcome
     work = asyncio.create_task(_execute(client, folder, story, say))
     halt = asyncio.create_task(stop.asked.wait())
@@ -87,7 +87,6 @@ async def run_lab(name: str, nb: Any, folder: Path, limit_s: float, stop: Stop, 
 
 
 async def _execute(client: NotebookClient, folder: Path, story: Path, say: Callable[[int], None]) -> None:
-    done = False
     with (folder / "kernel.log").open("wb") as log:
         try:
             client.km = AsyncKernelManager(kernel_name="python3")
@@ -98,16 +97,26 @@ async def _execute(client: NotebookClient, folder: Path, story: Path, say: Calla
                     say(client.code_cells_executed + 1)
                 await client.async_execute_cell(cell, index, execution_count=client.code_cells_executed + 1)
                 save(folder / "executed.ipynb", nbformat.writes(client.nb))
-            done = True
+            await _end(client)
         finally:
-            await _close(client, gently=done)
+            await _close(client)
 
 
-async def _close(client: NotebookClient, gently: bool) -> None:
+async def _end(client: NotebookClient) -> None:
+    """Ask the kernel to end and wait; one that is killed while it does so has died like any other."""
+    kernel: Any = client.km
+    client.kc.shutdown()  # type: ignore[union-attr]
+    with suppress(TimeoutError):  # then _close kills it
+        code = await asyncio.wait_for(kernel.provisioner.wait(), timeout=5)
+        if code and code < 0:
+            raise DeadKernelError(f"killed by signal {-code} while it ended")
+
+
+async def _close(client: NotebookClient) -> None:
     if client.kc is not None:
         client.kc.stop_channels()
-    if client.km is not None and client.km.has_kernel:
-        await ensure_async(client.km.shutdown_kernel(now=not gently))
+    if client.km is not None:
+        await ensure_async(client.km.shutdown_kernel(now=True))
 
 
 def _environment(story: Path) -> dict[str, str]:

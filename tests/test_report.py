@@ -149,9 +149,9 @@ def test_numbers_have_the_digits_that_they_are_worth(value: Any, said: str) -> N
 
 
 def test_a_verdict_carries_sign_and_reason() -> None:
-    assert "≠</span> cheaper but worse text" in verdict("cheaper but worse text")
-    assert "?</span> undecided: this run was dispatch-bound" in verdict("undecided: this run was dispatch-bound")
-    assert "◐</span> holds in part" in verdict("holds in part")
+    assert "≠</span>&nbsp;cheaper but worse text" in verdict("cheaper but worse text")
+    assert "?</span>&nbsp;undecided: this run was dispatch-bound" in verdict("undecided: this run was dispatch-bound")
+    assert "◐</span>&nbsp;holds in part" in verdict("holds in part")
 
 
 @pytest.fixture(scope="module")

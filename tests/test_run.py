@@ -173,6 +173,13 @@ def test_a_signal_keeps_report_and_xml(number: int, group: bool, code: int, tmp_
     assert not marked(own_home)
 
 
+@pytest.mark.slow
+def test_a_kernel_killed_after_its_last_cell_has_died_too(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    killed = "import atexit, signal; atexit.register(os.kill, os.getpid(), signal.SIGKILL)"
+    assert run(write_lab(tmp_path / "labs", killed), [], "smoke") == 1
+    assert "its kernel died" in capfd.readouterr().err
+
+
 def test_little_free_disk_is_refused_before_anything_starts(tmp_path: Path, own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("labkit.run.FREE_BYTES", 1 << 60)
     with pytest.raises(BadInput, match="free some space or set LABKIT_HOME"):

@@ -25,7 +25,7 @@ def verdict(word: Any) -> str:
     """A verdict word with its sign, as in `▲ faster`; what follows the word ("undecided: too busy") stays."""
     known = next((name for name in sorted(SIGNS, key=len, reverse=True) if str(word).startswith(name)), None)
     sign = SIGNS[known] if known else "·"
-    return f'<span class="verdict {TONES.get(sign, "open")}"><span aria-hidden="true">{sign}</span> {text(word)}</span>'
+    return f'<span class="verdict {TONES.get(sign, "open")}"><span aria-hidden="true">{sign}</span>&nbsp;{text(word)}</span>'
 
 
 def table(columns: Sequence[Any], rows: Iterable[Sequence[Any]]) -> str:
@@ -127,11 +127,15 @@ def _numbers(line: dict[str, Any]) -> str:
 
 
 def fragment(line: dict[str, Any]) -> str:
-    """HTML that labkit made and escaped itself; one with a title also in its text form."""
+    """HTML that labkit made and escaped itself; one with a title also in its text form, unless it brings its own."""
     html = str(line.get("html", ""))
     if not line.get("title"):
         return f'<div class="said">{html}</div>'
-    reading = f'<details><summary>As text</summary><p class="reading">{text(line["text"])}</p></details>' if line.get("text") else ""
+    reading = (
+        f'<details><summary>As text</summary><p class="reading">{text(line["text"])}</p></details>'
+        if line.get("text") and "<details" not in html
+        else ""
+    )
     return f"<figure><figcaption><h3>{text(line['title'])}</h3></figcaption>{html}{reading}</figure>"
 
 
