@@ -19,7 +19,7 @@ from labkit.lab.story import show
 from labkit.lab.strip import strip_html, strip_text
 from labkit.measure.attribute import Attribution
 from labkit.measure.clock import Timeline
-from labkit.measure.curve import Curve, curve
+from labkit.measure.curve import PROBES, Curve, curve
 from labkit.measure.ladder import Listener, Plan, Row, Rung, climb, write_reply
 from labkit.spec import encode
 from labkit.toggle import Toggle, stack
@@ -97,12 +97,19 @@ class MeasuringLab(Lab):
         self.story.html(title, strip_html(rows), strip_text(rows))
 
     def curve(
-        self, base: Decode, toggles: Sequence[Toggle], contexts: Sequence[int], rounds: int, rows: Sequence[str]
+        self,
+        base: Decode,
+        toggles: Sequence[Toggle],
+        contexts: Sequence[int],
+        rows: Sequence[str],
+        rounds: int,
+        explained_at: int,
+        probes: int = PROBES,
     ) -> tuple[Curve, dict[str, Any]]:
         """One series over contexts, and what a verdict must know of its making: busy processes and the record's id."""
         work = stack(base, toggles)
         with self.measuring("a curve over contexts") as busy:
-            found = curve(work, contexts, self.machine, rounds, steps=1)
+            found = curve(work, contexts, self.machine, rounds, explained_at, probes)
         record = self.recorder.write(
             "time per token against context", rows, busy, model=base.model, origin=found.origin + "; context of random keys and values",
             toggles=[catalogue.text(t) for t in toggles], work=encode(work), samples_s=[t for s in found.samples_s for t in s],

@@ -37,9 +37,10 @@ def start(lab: str, *, mode: str, device: str, models: dict[str, str], prompts: 
     content = importlib.import_module(f"labkit.lab.lab{lab}")
     opened: MeasuringLab = content.Lab(lab, mode, here, content, texts, budget_s)
     opened.story.add("lab", lab=lab, title=content.TITLE, question=content.QUESTION, mode=mode)
-    lines = [*_others_alive(), *_describe(here)]
-    for role, name in models.items():
-        lines.append(opened.adopt(role, _resolve(name, mode, here)))
+    with opened.measuring("the ceilings"):
+        lines = [*_others_alive(), *_describe(here)]
+        models = {role: _resolve(name, mode, here) for role, name in models.items()}
+    lines += [opened.adopt(role, name) for role, name in models.items()]
     opened.story.add("machine", lines=lines)
     print("\n".join(lines))
     return opened

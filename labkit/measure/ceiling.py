@@ -54,7 +54,7 @@ def matmul_rate(dtype: str, threads: int, device: str) -> float:
 @cache
 def launch_cost_s(machine: Machine, threads: int) -> float:
     """Seconds per operator: a step of a model too small to wait for memory, divided by its operators."""
-    work = Decode(LAUNCH_MODEL, RandomTokens(8), tokens=40, threads=threads)
+    work = Decode(LAUNCH_MODEL, RandomTokens(8), tokens=20, threads=threads)
     clock = RealClock(machine.device)
     with work.open(machine) as live:
         live.prepare()
@@ -62,9 +62,9 @@ def launch_cost_s(machine: Machine, threads: int) -> float:
 
         def steps() -> None:
             live.rewind()
-            live.advance(20)
+            live.advance(10)
 
-        return best_of(steps, clock, 3) / 20 / launches
+        return best_of(steps, clock, 12) / 10 / launches
 
 
 def dispatch_s(model: str, machine: Machine, threads: int) -> float:

@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from labkit.engine.decode import Decode
+from labkit.engine.decode import Decode, Live
 from labkit.engine.prompt import RandomKV
 from labkit.env import Machine
-from labkit.measure.clock import RealClock
+from labkit.measure.clock import Clock, RealClock
 from labkit.measure.compare import interleave
 from labkit.measure.ladder import Detail, explain
 from labkit.measure.stats import Fit, Ratio, fit_growth, slope
-from labkit.measure.trace import attention_probe
+from labkit.measure.trace import AttentionTrace, attention_probe
 
 PROBES = 5  # timed steps of attention per context
 
@@ -27,7 +27,8 @@ class Curve:
     attention_s: list[list[float]]
     attention_flops: list[float]
     kv_bytes: list[int]
-    detail: Detail  # of a step at the longest context
+    detail: Detail  # of a step at `explained_at`
+    explained_at: int
     origin: str
 
     @property
@@ -49,23 +50,26 @@ class Curve:
         return float(np.interp(np.arange(1, tokens + 1), self.contexts, self.medians_s).sum())
 
 
-def curve(base: Decode, contexts: Sequence[int], machine: Machine, rounds: int, steps: int, probes: int = PROBES) -> Curve:
+def _attention(live: Live, clock: Clock) -> AttentionTrace:
+    live.rewind()
+    with attention_probe(live, clock) as trace:
+        live.advance(1)
+    return trace
+
+
+def curve(base: Decode, contexts: Sequence[int], machine: Machine, rounds: int, explained_at: int, probes: int = PROBES) -> Curve:
     """Measure `base` at each context. Keys and values of the context are random; the rounds visit all contexts in turn."""
     clock = RealClock(machine.device)
-    works = [replace(base, prompt=RandomKV(n), tokens=steps) for n in contexts]
+    works = [replace(base, prompt=RandomKV(n), tokens=1) for n in contexts]
     with ExitStack() as opened:
         lives = [opened.enter_context(work.open(machine)) for work in works]
         for live in lives:
             live.prepare()  # also the warm-up
-        samples = interleave(lives, clock, [steps] * len(lives), rounds)
-        seconds: list[list[float]] = [[] for _ in lives]
-        flops = []
-        for live, kept in zip(lives, seconds, strict=True):
-            for _ in range(probes):
-                live.rewind()
-                with attention_probe(live, clock) as trace:
-                    live.advance(1)
-                kept.append(trace.seconds)
-            flops.append(trace.flops)
-        detail = explain(lives[-1], float(np.median(samples[-1])))
-        return Curve(tuple(contexts), samples, seconds, flops, [x.context.nbytes() for x in lives], detail, lives[0].loaded.origin)
+        samples = interleave(lives, clock, [1] * len(lives), rounds)
+        traces = [[_attention(live, clock) for _ in range(probes)] for live in lives]
+        seconds = [[trace.seconds for trace in some] for some in traces]
+        flops = [some[0].flops for some in traces if some]
+        at = contexts.index(explained_at)
+        detail = explain(lives[at], float(np.median(samples[at])))
+        kv_bytes, origin = [live.context.nbytes() for live in lives], lives[0].loaded.origin
+        return Curve(tuple(contexts), samples, seconds, flops, kv_bytes, detail, explained_at, origin)

@@ -16,7 +16,8 @@ from labkit.measure.stats import Ratio, paired_ratio
 from labkit.spec import encode
 from labkit.toggle import Toggle, stack
 
-NAIVE_ROUNDS = 3  # a step without a cache is a whole prefill
+NAIVE_ROUNDS = 2  # a step without a cache is a whole prefill: seconds each
+EXPLAINED_AT = 512  # tokens of context at which both strips are drawn
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,8 @@ class Lab01(MeasuringLab):
 
     def curves(self, step: Decode, contexts: Sequence[int], off: Toggle, naive_contexts: Sequence[int], rows: Sequence[str]) -> Curves:
         """Time per token against context, with and without a cache."""
-        cached, origin = self.curve(step, [], contexts, self.pick(8, 12, 40), rows)
-        naive, _ = self.curve(step, [off], naive_contexts, NAIVE_ROUNDS, rows)
+        cached, origin = self.curve(step, [], contexts, rows, self.pick(8, 16, 40), EXPLAINED_AT)
+        naive, _ = self.curve(step, [off], naive_contexts, rows, self.pick(NAIVE_ROUNDS, NAIVE_ROUNDS, 8), EXPLAINED_AT, probes=0)
         self.story.figure(*figures.growth(cached, naive))
         return Curves(cached, naive, origin)
 
