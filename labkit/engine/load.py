@@ -47,6 +47,7 @@ def load(name: str, device: str = "cpu") -> Loaded:
 
 def unload() -> None:
     """Free every model that nobody else holds."""
+    _load.cache_clear()
     gc.collect()  # modules refer to each other in circles
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
@@ -79,7 +80,7 @@ def _source(name: str) -> tuple[Any, Any, str]:
 
 @lru_cache(maxsize=4)  # a lab works with three
 def _load(name: str, device: str) -> Loaded:
-    with quiet(), torch.random.fork_rng(devices=[]):  # the library draws while it builds
+    with quiet(), torch.random.fork_rng(devices=[]):  # building draws numbers; the caller's generator stays
         model, tokenizer, origin = _source(name)
         try:
             model = model.to(device).eval().requires_grad_(False)

@@ -1,7 +1,6 @@
 """Silence while a model loads: the library's bars and advice are noise in a notebook. Everything is put back after."""
 
 import io
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
 
@@ -15,8 +14,7 @@ def quiet() -> Iterator[None]:
     logging.set_verbosity(logging.CRITICAL)
     logging.disable_progress_bar()
     try:
-        with warnings.catch_warnings(), redirect_stderr(io.StringIO()):  # the GGUF reader's bar obeys no setting
-            warnings.simplefilter("ignore")
+        with redirect_stderr(io.StringIO()):  # warnings go there, and the GGUF reader's bar, which obeys no setting
             yield
     finally:
         logging.set_verbosity(level)

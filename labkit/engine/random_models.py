@@ -53,13 +53,12 @@ def stream_name(name: str) -> str:
 
 
 def random_model(name: str) -> tuple[PreTrainedModel, ByT5Tokenizer, str]:
-    """The model of a resolved name, in float32 on the CPU: the same weights on every device, for one seed."""
+    """The model of a resolved name, in float32 on the CPU: the same weights on every device. Seeds the CPU generator."""
     config = read_config(shapes()[name]) if name in shapes() else _stream(name)
     if (needed := _weight_bytes(config)) > (free := psutil.virtual_memory().available):  # kinder than the end of the process
         raise BadInput(f"{name} needs {needed / 1e9:.1f} GB and this machine has {free / 1e9:.1f} GB free: take a smaller model")
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(SEED)  # torch.manual_seed would also move every GPU's generator
-        return _build(config), ByteTokenizer(extra_ids=0), "random"
+    torch.default_generator.manual_seed(SEED)  # torch.manual_seed would also move every GPU's generator
+    return _build(config), ByteTokenizer(extra_ids=0), "random"
 
 
 def stream_bytes(name: str) -> int:

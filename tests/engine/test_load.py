@@ -14,6 +14,7 @@ from labkit.engine.clone import weights_sha256
 from labkit.engine.load import get, load, names, unload
 from labkit.engine.naive import generate
 from labkit.engine.prompt import Text
+from labkit.engine.quiet import quiet
 from labkit.errors import BadInput
 
 pytestmark = pytest.mark.usefixtures("fresh")
@@ -47,6 +48,8 @@ def test_random_text_is_not_one_token_repeated(name: str) -> None:
     loaded = load(name)
     ids = Text("Why is the sky blue?").build(loaded.tokenizer, 259).ids
     assert len(set(generate(loaded.model, ids, 32)[0].tolist())) > 10
+    config = loaded.model.config
+    assert config.initializer_range == pytest.approx(config.hidden_size**-0.5)  # the reason, for shapes where chance would do
 
 
 def test_stream_is_llama_with_a_quarter_of_the_heads_for_keys() -> None:
@@ -103,11 +106,22 @@ def test_unload_frees_the_weights() -> None:
     assert held() is None
 
 
-def test_loading_is_silent_and_puts_the_switches_back(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("bars", [True, False])
+def test_loading_is_silent_and_puts_the_switches_back(capsys: pytest.CaptureFixture[str], bars: bool) -> None:
+    logging.set_verbosity(logging.WARNING)
+    (logging.enable_progress_bar if bars else logging.disable_progress_bar)()
     before = logging.get_verbosity(), logging.is_progress_bar_enabled(), list(warnings.filters), sys.stderr
     load("random:stream-64")
     assert (logging.get_verbosity(), logging.is_progress_bar_enabled(), list(warnings.filters), sys.stderr) == before
     assert capsys.readouterr() == ("", "")
+    logging.enable_progress_bar()
+
+
+def test_inside_quiet_nothing_is_said(capfd: pytest.CaptureFixture[str]) -> None:
+    with quiet():
+        assert not logging.is_progress_bar_enabled() and logging.get_verbosity() == logging.CRITICAL
+        print("a bar", file=sys.stderr)
+    assert capfd.readouterr() == ("", "")
 
 
 def test_bytes_come_back_as_text() -> None:

