@@ -8,6 +8,8 @@ import threading
 import time
 from typing import Any
 
+import torch
+
 from labkit.engine.decode import Decode
 from labkit.env import ROOT, machine
 from labkit.errors import BadInput
@@ -42,7 +44,9 @@ def main() -> None:
     """The child: run the workload once, print its memory as one JSON line."""
     request = json.loads(sys.stdin.read())
     threading.Thread(target=_die_with, args=(request["parent"],), daemon=True).start()
-    with decode(request["work"]).open(machine(request["device"])) as live:
+    here = machine(request["device"])
+    torch.set_num_threads(here.threads)
+    with decode(request["work"]).open(here) as live:
         for _ in live.steps():
             pass
         print(json.dumps(by_name(live)))

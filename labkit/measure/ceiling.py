@@ -12,7 +12,7 @@ from labkit.measure.clock import RealClock, best_of
 from labkit.measure.trace import count_launches
 
 FAR_BYTES = 256 * 2**20  # beyond most last-level caches; the record names the size
-LAUNCH_MODEL = "random:tiny-llama"  # so small that a step of it is nothing but launches
+LAUNCH_MODEL = "random:stream-64"  # so narrow that a step of it is nothing but launches
 
 
 @dataclass(frozen=True)
