@@ -89,7 +89,8 @@ class MeasuringLab(Lab):
 
     def _row(self, rung: Rung, name: tuple[str, ...], rows: Sequence[str], busy: Sequence[str]) -> Row:
         label = " + ".join(n.partition(":")[0] for n in name) or ("base" if rung.ratio is None else "base again")
-        return Row.of(rung, label, name, self.recorder.rung(rung, label, name, rows, busy))
+        note = "machine busy" if busy and rung.ratio else ""
+        return Row.of(rung, label, name, self.recorder.rung(rung, label, name, rows, busy), note)
 
     def strip(self, title: str, parts: Mapping[str, Attribution]) -> None:
         """Where the time of a token went, one line each, in the notebook and in the report."""

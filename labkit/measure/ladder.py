@@ -88,9 +88,10 @@ class Row:
     attribution: Attribution | None
     partial: bool
     record: str
+    note: str = ""  # why there is no verdict
 
     @classmethod
-    def of(cls, rung: Rung, label: str, toggles: tuple[str, ...], record: str) -> "Row":
+    def of(cls, rung: Rung, label: str, toggles: tuple[str, ...], record: str, note: str = "") -> "Row":
         score = rung.quality
         return cls(
             label=label,
@@ -104,6 +105,7 @@ class Row:
             attribution=rung.detail.attribution if rung.detail else None,
             partial=rung.partial,
             record=record,
+            note=note,
         )
 
 
