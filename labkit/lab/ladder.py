@@ -32,7 +32,8 @@ def newest(rows: Sequence[Row], base: Row | None = None) -> list[Row]:
 
 def verdict_text(row: Row) -> str:
     """The verdict with its sign, so that colour is never alone: "▲ faster"; the base has none."""
-    return f"{SIGNS[row.verdict]} {row.verdict}" if row.verdict in SIGNS else ""
+    why = f" ({row.note})" if row.note else ""
+    return f"{SIGNS[row.verdict]} {row.verdict}{why}" if row.verdict in SIGNS else ""
 
 
 def ratio_text(row: Row) -> str:

@@ -10,6 +10,7 @@ from labkit.lab import figures
 from labkit.lab.child import in_child
 from labkit.lab.ladder import verdict_text
 from labkit.lab.measuring import MeasuringLab
+from labkit.measure.attribute import Attribution
 from labkit.measure.curve import Curve
 from labkit.measure.ladder import Row, write_reply
 from labkit.measure.stats import Ratio, paired_ratio
@@ -32,6 +33,14 @@ class Curves:
         """Time at `high` ÷ time at `low` with a cache, from the same rounds."""
         at = dict(zip(self.cached.contexts, self.cached.samples_s, strict=True))
         return paired_ratio(at[high], at[low])
+
+    def doublings(self, *lengths: int) -> list[float]:
+        """Time of a whole reply of 2n tokens ÷ one of n, with a cache."""
+        return [self.cached.whole_reply_s(2 * n) / self.cached.whole_reply_s(n) for n in lengths]
+
+    def strips(self) -> dict[str, Attribution]:
+        """One step of each series, taken apart at the same context."""
+        return {"cache": self.cached.detail.attribution, "no cache": self.naive.detail.attribution}
 
 
 class Lab01(MeasuringLab):
