@@ -22,6 +22,7 @@ from labkit.lab.records import Recorder
 from labkit.lab.report import write_report
 from labkit.lab.story import FONT, Story, paragraph, show
 from labkit.measure.lock import exclusive, wait_until_quiet
+from labkit.toggle import Toggle
 
 PATIENCE_S = {"smoke": 0.0, "quick": 10.0, "full": 10.0}
 
@@ -29,9 +30,11 @@ PATIENCE_S = {"smoke": 0.0, "quick": 10.0, "full": 10.0}
 class Lab:
     """One lab in one kernel. `smoke`, `quick` and `full` differ in sizes only, given by `pick`."""
 
-    def __init__(self, name: str, mode: str, machine: Machine, content: ModuleType, prompts: dict[str, str], budget_s: float) -> None:
+    def __init__(
+        self, name: str, mode: str, machine: Machine, content: ModuleType, prompts: dict[str, str], toggles: list[Toggle], budget_s: float
+    ) -> None:
         self.name, self.mode, self.machine, self.content = name, mode, machine, content
-        self.prompts, self.budget_s, self.started_s = prompts, budget_s, time.monotonic()
+        self.prompts, self.toggles, self.budget_s, self.started_s = prompts, toggles, budget_s, time.monotonic()
         self.story = Story(name)
         self.recorder = Recorder(name, mode, machine)
         self.models: dict[str, str] = {}

@@ -120,8 +120,8 @@ class MeasuringLab(Lab):
         )  # fmt: skip
         return found, {"busy": busy, "record": record}
 
-    def panel(self, base: Decode, dimension: str, toggles: Sequence[str] = ()) -> Panel:
-        """Knobs, Run, Stop and a ladder that grows, starting with the stack `toggles`."""
+    def panel(self, base: Decode, dimension: str) -> Panel:
+        """Knobs, Run, Stop and a ladder that grows, starting with the lab's parameter `toggles`."""
         about = f"{describe(load(base.model, self.machine.device))} · {base.threads or self.machine.threads} thread(s)"
 
         def trial(wanted: Sequence[Toggle], stop: threading.Event, on: Listener) -> Row:
@@ -130,7 +130,7 @@ class MeasuringLab(Lab):
                 return self.ladder(base, stacks, Plan(self.pick(0.3, 3.0, 12.0)), busy, ("A009",), stop, on)[-1]
 
         made = Panel(self.title, about, base, self.machine, trial, dimension)
-        made.put([catalogue.parse(line) for line in toggles])
+        made.put(self.toggles)
         self.panels.append(made)
         return made
 

@@ -2,6 +2,7 @@
 
 import importlib
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import torch
 from labkit.engine.random_models import stream_bytes, stream_name
 from labkit.env import Machine, home, machine
 from labkit.errors import unknown
+from labkit.lab import catalogue
 from labkit.lab.measuring import MeasuringLab
 from labkit.lab.prompts import read_prompts
 from labkit.measure.ceiling import FAR_BYTES, dispatch_s, launch_cost_s, matmul_rate, read_rate
@@ -21,21 +23,31 @@ SMOKE_WIDTH, CAP_BYTES = 256, {"quick": 550e6, "full": 2.2e9}
 READ_OVER_DISPATCH = 8  # a step must read that many times longer than it launches, to be like a large model's
 
 
-def start(lab: str, *, mode: str, device: str, models: dict[str, str], prompts: str = "prompts", budget_s: float = 150) -> MeasuringLab:
+def start(
+    lab: str,
+    *,
+    mode: str,
+    device: str,
+    models: dict[str, str],
+    prompts: str = "prompts",
+    toggles: Sequence[str] = (),
+    budget_s: float = 150,
+) -> MeasuringLab:
     """Open a lab: prints machine, ceilings and models. The only place that sets threads and seeds.
 
-    `models`: name → model, e.g. {"speed": "random:stream"}. Raises BadInput for anything that is not there.
+    `models`: role → model, e.g. {"speed": "random:stream"}. `toggles`: texts of the stack that the panel starts with.
+    Raises BadInput for anything that is not there.
     """
     if lab not in LABS:
         raise unknown("lab", lab, LABS)
     if mode not in MODES:
         raise unknown("mode", mode, MODES)
     here = machine(device)
-    texts = read_prompts(prompts)
+    texts, wanted = read_prompts(prompts), [catalogue.parse(line) for line in toggles]
     torch.set_num_threads(here.threads)
     torch.manual_seed(0)
     content = importlib.import_module(f"labkit.lab.lab{lab}")
-    opened: MeasuringLab = content.Lab(lab, mode, here, content, texts, budget_s)
+    opened: MeasuringLab = content.Lab(lab, mode, here, content, texts, wanted, budget_s)
     opened.story.add("lab", lab=lab, title=content.TITLE, question=content.QUESTION, mode=mode)
     with opened.measuring("the ceilings"):
         lines = [*_others_alive(), *_describe(here)]
