@@ -74,6 +74,9 @@ def acknowledged(home: Path) -> set[str]:
 
 
 def start(folder: Path, home: Path, words: list[str]) -> subprocess.Popen[bytes]:
+    if (ROOT / "cache" / "models").is_dir():  # a fresh home, but no second download
+        (home / "cache").mkdir()
+        (home / "cache" / "models").symlink_to(ROOT / "cache" / "models")
     env = os.environ | {"LABKIT_HOME": str(home), "PYTHONPATH": str(ROOT)}
     return subprocess.Popen([sys.executable, *runner(folder, *words)], env=env, stdout=(home / "out").open("wb"), stderr=subprocess.STDOUT)
 
