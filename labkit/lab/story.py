@@ -29,7 +29,8 @@ class Story:
     def html(self, title: str, html: str, text: str) -> None:
         """Show a fragment that labkit made (escaped already) and keep it for the report."""
         self.add("html", title=title, html=html, text=text)
-        show(html, text)
+        heading = f'<div style="{FONT};font-weight:600;margin:8px 0 4px">{escape(title)}</div>' if title else ""
+        show(heading + html, f"{title}\n{text}" if title else text)
 
     def figure(self, figure: Any, columns: list[str], rows: list[list[Any]]) -> None:
         """Show a plotly figure with the table it was drawn from."""

@@ -53,9 +53,9 @@ STYLE = """<style>
 .lk-strip p{margin:2px 0;font-size:12px}
 .lk-strip details{font-size:12px;margin-top:2px}
 .lk-strip summary{cursor:pointer;width:max-content;color:var(--jp-ui-font-color2,inherit)}
-.lk-strip table{border-collapse:collapse;margin:4px 0;font-size:12px}
-.lk-strip th,.lk-strip td{padding:2px 12px 2px 0;text-align:left;border-bottom:1px solid var(--jp-border-color2,#ccc);background:none}
-.lk-strip .lk-n{text-align:right;font-variant-numeric:tabular-nums}
+.lk-strip.lk-strip table{table-layout:auto;border-collapse:collapse;margin:4px 0;font-size:12px}
+.lk-strip.lk-strip th,.lk-strip.lk-strip td{padding:2px 12px 2px 0;text-align:left;border-bottom:1px solid var(--jp-border-color2,#ccc);background:none}
+.lk-strip.lk-strip .lk-n{text-align:right;font-variant-numeric:tabular-nums}
 </style>"""
 
 

@@ -12,6 +12,7 @@ import psutil
 from filelock import FileLock, Timeout
 
 BUSY_CORES = 0.10  # others together, over this share of one core: the measurement is marked busy
+SEEN_CORES = 0.05  # a process under this share is not named
 LOOK_S = 0.5
 BROWSERS = ("chrom", "firefox", "safari", "msedge", "electron", "plugin-container", "webkit")
 
@@ -82,7 +83,9 @@ def others(look_s: float = LOOK_S) -> list[str]:
         used[name] = used.get(name, 0.0) + seconds - before.get(pid, (name, seconds))[1]
     if sum(used.values()) / look_s <= BUSY_CORES:
         return []
-    return [f"{name} {share / look_s:.0%}" for name, share in sorted(used.items(), key=lambda kv: -kv[1])[:3] if share > 0]
+    return [
+        f"{name} {share / look_s:.0%}" for name, share in sorted(used.items(), key=lambda kv: -kv[1])[:3] if share > SEEN_CORES * look_s
+    ]
 
 
 def wait_until_quiet(patience_s: float) -> list[str]:
