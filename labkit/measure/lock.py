@@ -82,7 +82,8 @@ def others(look_s: float = LOOK_S) -> list[str]:
             continue
         used[name] = used.get(name, 0.0) + seconds - before.get(pid, (name, seconds))[1]
     if sum(used.values()) / look_s <= BUSY_CORES:
-        ranked = sorted(used.items(), key=lambda kv: -kv[1])
+        return []
+    ranked = sorted(used.items(), key=lambda kv: -kv[1])
     named = [(name, seconds) for name, seconds in ranked[:3] if seconds > SEEN_CORES * look_s] or ranked[:1]
     return [f"{name} {seconds / look_s:.0%}" for name, seconds in named]
 

@@ -51,7 +51,7 @@ class StaticKV(KVToggle):
     loses: ClassVar[str] = "Attention reads the whole buffer and a mask, also where nothing is written yet."
     cases: ClassVar = ({}, {"max_tokens": 256})
 
-    max_tokens: int = field(default=0, metadata={"label": "length", "unit": "tokens", "range": (0, 8192, 64)})
+    max_tokens: int = field(default=0, metadata={"label": "length", "unit": "tokens (0: as needed)", "range": (0, 8192, 64)})
 
     def __call__(self, work: Decode) -> Decode:
         return with_leaf(work, self.owns, Static(self.max_tokens))

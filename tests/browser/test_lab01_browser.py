@@ -50,7 +50,7 @@ def lab(tmp_path_factory) -> Iterator[Lab]:
 
 def predict_first(lab: Lab, sources: list[str]) -> None:
     """Run the cells up to the prediction, enter a guess and lock it in."""
-    at = next(i for i, source in enumerate(sources) if source.startswith("lab.predict("))
+    at = next(i for i, source in enumerate(sources) if "lab.predict(" in source)
     for index in (*(i for i, s in enumerate(sources[:at]) if s.startswith(('mode = "', "import labkit"))), at):
         lab.run_cell(index)
     entry = lab.page.locator(".lk-guess input")
