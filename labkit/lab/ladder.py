@@ -14,11 +14,11 @@ PAINT = {"faster": "#56b4e9", "slower": "#e69f00", "cheaper but worse text": "#d
 STYLE = """<style>
 .lk-ladder{font:13px/1.4 var(--jp-ui-font-family,system-ui,sans-serif);color:var(--jp-ui-font-color1,inherit);max-width:1040px;overflow-x:auto}
 .lk-ladder table{border-collapse:collapse;width:100%;font-size:12px;margin:0}
-.lk-ladder th,.lk-ladder td{padding:3px 12px 3px 0;text-align:left;vertical-align:baseline;background:none;border-bottom:1px solid var(--jp-border-color2,#ccc)}
+.lk-ladder th,.lk-ladder td{padding:3px 10px 3px 0;text-align:left;vertical-align:baseline;background:none;border-bottom:1px solid var(--jp-border-color2,#ccc)}
 .lk-ladder th{font-weight:600;white-space:nowrap}
 .lk-ladder .lk-n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 .lk-ladder .lk-keep{white-space:nowrap}
-.lk-ladder .lk-wide{min-width:10em}
+.lk-ladder .lk-wide{min-width:8em}
 .lk-chip,.lk-verdict{display:inline-block;border-radius:9px;padding:0 7px;margin:1px 4px 1px 0}
 .lk-chip{border:1px solid var(--jp-border-color1,#999);font-family:var(--jp-code-font-family,monospace);font-size:11px}
 .lk-verdict{color:#111;white-space:nowrap;print-color-adjust:exact;-webkit-print-color-adjust:exact}
