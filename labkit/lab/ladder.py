@@ -18,7 +18,7 @@ STYLE = """<style>
 .lk-ladder.lk-ladder th{font-weight:600;white-space:nowrap}
 .lk-ladder.lk-ladder .lk-n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 .lk-ladder.lk-ladder .lk-keep{white-space:nowrap}
-.lk-ladder .lk-wide{min-width:10em}
+.lk-ladder .lk-wide{min-width:8em}
 .lk-chip,.lk-verdict{display:inline-block;border-radius:9px;padding:0 7px;margin:1px 4px 1px 0}
 .lk-chip{border:1px solid var(--jp-border-color1,#999);font-family:var(--jp-code-font-family,monospace);font-size:11px}
 .lk-verdict{color:#111;print-color-adjust:exact;-webkit-print-color-adjust:exact}

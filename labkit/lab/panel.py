@@ -144,10 +144,10 @@ class Panel:
         self._say(f"{type(err).__name__}: {err}", "lk-error")
         if isinstance(err, BadInput):
             self.refused = err
+            self._say(f"refused: {err}", "lk-error")  # here too: the knob may be folded away
             for knob in self.knobs:
                 if knob.leaf == err.field:
                     knob.say(str(err))
-                    self._say("refused: see the line beside the knob", "lk-error")
             return
         self.errors.append(err)
         self.output.append_stderr("".join(traceback.format_exception(err)))

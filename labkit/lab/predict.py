@@ -80,9 +80,13 @@ class Prediction:
         )
         classed(self.slider, "lk-slider")
         entry = classed(w.Text(placeholder="a number", tooltip=f"{self.question} ({self.unit})"), "lk-guess")
-        self.slider.observe(lambda change: setattr(entry, "value", three(change["new"]).replace(",", "")), "value")
+        self.slider.observe(self._slid, "value")
         entry.observe(lambda change: grey(self.lock, self.guess is not None or not change["new"].strip()), "value")
         return entry
+
+    def _slid(self, change: dict[str, Any]) -> None:
+        if self.guess is None:  # the browser answers a locked slider with its own rounding
+            self.entry.value = three(change["new"]).replace(",", "")
 
     def _clicked(self, _: object) -> None:
         try:
@@ -122,8 +126,16 @@ class Prediction:
         grey(self.lock, True)
         if self.guess.value is None:
             return self._say("skipped: the result was there first")
-        self.entry.value = self.guess.value if self.choices else f"{self.guess.value:.10g}"
+        self._put(self.guess.value)
         self._say(f"locked on {self.guess.at}")
+
+    def _put(self, value: float | str) -> None:
+        """Show a locked guess; one that the question no longer offers is only remembered."""
+        if isinstance(value, str):
+            self.entry.value = value if value in self.choices else None
+        elif not self.choices:
+            self.slider.value = value  # clamped to its ends
+            self.entry.value = f"{value:.10g}"
 
     def _say(self, line: str, css: str = "") -> None:
         self.said.value = f'<span class="{css}">{escape(line)}</span>'

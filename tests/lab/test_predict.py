@@ -30,6 +30,7 @@ def test_lock_in_keeps_the_guess_over_a_restart_and_never_changes_it() -> None:
     assert (again.guess.value, again.guess.at) == (12.0, first.guess.at)
     assert again.entry.disabled
     assert again.entry.value == "12"
+    assert again.slider.value == pytest.approx(12)
     again.entry.value = "4"
     again.lock.click()
     assert "cannot be changed" in again.said.value
@@ -107,6 +108,17 @@ def test_a_choice_is_locked_and_compared() -> None:
     shown.lock.click()
     assert "another one" in shown.reveal("weights", WHY)
     assert "That is what you said" in ask(choices=("weights", "arithmetic")).reveal("arithmetic", WHY)
+
+
+def test_a_guess_that_the_question_no_longer_offers_is_remembered_without_an_error() -> None:
+    shown = ask(choices=("weights", "arithmetic"))
+    shown.entry.value = "arithmetic"
+    shown.lock.click()
+    assert ask(choices=("weights", "KV")).guess.value == "arithmetic"
+    far = Prediction("01", "far", "?", low=1, high=10)
+    far.entry.value = "5000000"
+    far.lock.click()
+    assert Prediction("01", "far", "?", low=1, high=10).entry.value == "5000000"
 
 
 @pytest.mark.parametrize("how", [{"choices": tuple("abcde")}, {"choices": ("a",)}, {"low": 0}, {"low": 5, "high": 5}])
