@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from labkit.engine.clone import survives
 from labkit.env import Machine
 from labkit.measure.ladder import Rung
 from labkit.measure.record import Record, machine_entry, write
@@ -66,7 +67,11 @@ class Recorder:
             memory=rung.memory,
             quality=vars(rung.quality) if rung.quality else {},
             partial=rung.partial,
-            values={"verdict": rung.verdict, "ratio": vars(rung.ratio) if rung.ratio and np.isfinite(rung.ratio.high) else None},
+            values={
+                "weights_survive": survives(live.loaded.model, live.work.weights.dtype),
+                "verdict": rung.verdict,
+                "ratio": vars(rung.ratio) if rung.ratio and np.isfinite(rung.ratio.high) else None,
+            },
             reasons=dict(rung.memory.get("why", {})),
             **speed,
         )

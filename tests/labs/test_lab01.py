@@ -15,6 +15,18 @@ from labkit.run import run
 
 NOTEBOOK = ROOT / "notebooks" / "01_generation_loop.ipynb"
 ROWS = {"A002", "A003", "A004", "A009", "A053", "A054", *claims()}
+GUARD = """
+import os, pathlib, socket
+
+def only_loopback(self, address, connect=socket.socket.connect):
+    if isinstance(address, tuple) and address[0] not in ("127.0.0.1", "::1", "localhost"):
+        pathlib.Path(__file__).with_name("left-the-machine").touch()
+        raise OSError(f"network refused: {address}")
+    return connect(self, address)
+
+socket.socket.connect = only_loopback
+pathlib.Path(__file__).with_name("guarded").touch()
+"""
 pytestmark = pytest.mark.slow
 
 
@@ -29,6 +41,8 @@ def finished(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LABKIT_HOME", str(home))
         patch.setenv("LABKIT_LOCK", str(home / "lock"))
+        (home / "sitecustomize.py").write_text(GUARD, encoding="utf-8")
+        patch.setenv("PYTHONPATH", str(home))
         assert run(ROOT / "notebooks", ["01"], mode="smoke", given=['toggles=["static-kv:max_tokens=64"]']) == 0
     return home
 
@@ -36,6 +50,17 @@ def finished(tmp_path_factory):
 def test_every_row_of_the_lab_leaves_a_record(finished):
     rows = {row for record in lines(finished / "records.jsonl") for row in record["rows"]}
     assert rows >= ROWS
+
+
+def test_the_lab_needs_no_network(finished):
+    assert (finished / "guarded").exists()
+    assert not (finished / "left-the-machine").exists()
+
+
+def test_records_say_whether_every_weight_survived_its_dtype(finished):
+    rungs = [r for r in lines(finished / "records.jsonl") if "weights_survive" in r["values"]]
+    assert {r["values"]["weights_survive"] for r in rungs if "dtype:dtype=bfloat16" in r["toggles"]} == {False}
+    assert {r["values"]["weights_survive"] for r in rungs if not r["toggles"]} == {True}
 
 
 def test_without_the_real_model_its_question_is_undecided_and_says_the_command(finished):
