@@ -128,12 +128,17 @@ def _environment(story: Path) -> dict[str, str]:
 def reap(story: Path) -> list[int]:
     """Kill every process that was started with this story's path, in whatever session; their ids."""
     ended: list[int] = []
-    while found := [p for p in psutil.process_iter() if p.pid not in (os.getpid(), *ended) and _marked(p, story)]:
+    empty = 0
+    while empty < 2:  # a child in the middle of its exec shows no environment for a moment: look again
+        found = [p for p in psutil.process_iter() if p.pid not in (os.getpid(), *ended) and _marked(p, story)]
         for process in found:
             with suppress(psutil.NoSuchProcess):
                 process.kill()
         psutil.wait_procs(found, timeout=5)
-        ended += [process.pid for process in found]  # and look again: a child may have been born meanwhile
+        ended += [process.pid for process in found]
+        empty = 0 if found else empty + 1
+        if not found:
+            time.sleep(0.1)
     return ended
 
 

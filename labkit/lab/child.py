@@ -8,20 +8,14 @@ import threading
 import time
 from typing import Any
 
-import torch
-
-from labkit.engine.decode import Decode
 from labkit.env import ROOT, machine
 from labkit.errors import BadInput
-from labkit.lab import catalogue
-from labkit.measure.memory import by_name
-from labkit.spec import decode, encode
+from labkit.spec import Spec, decode, encode
 
 CHILD_LIMIT_S = 300
-KNOWN = catalogue.TOGGLES  # the specs of all dimensions must be known before a workload is read
 
 
-def in_child(work: Decode, device: str) -> dict[str, Any]:
+def in_child(work: Spec, device: str) -> dict[str, Any]:
     """All memory names of one variant, measured in a fresh process of its own. Raises BadInput when that fails."""
     request = json.dumps({"work": encode(work), "device": device, "parent": os.getpid()})
     command = [sys.executable, "-m", "labkit.lab.child"]
@@ -36,7 +30,7 @@ def in_child(work: Decode, device: str) -> dict[str, Any]:
 def _die_with(parent: int) -> None:
     """A child in its own session outlives a killed parent unless it looks."""
     while os.getppid() == parent:
-        time.sleep(0.5)
+        time.sleep(0.1)
     os._exit(1)
 
 
@@ -44,6 +38,11 @@ def main() -> None:
     """The child: run the workload once, print its memory as one JSON line."""
     request = json.loads(sys.stdin.read())
     threading.Thread(target=_die_with, args=(request["parent"],), daemon=True).start()
+    import torch  # only now: it takes seconds in which the parent may die
+
+    from labkit.lab import catalogue  # noqa: F401  the specs of all dimensions must be known before a workload is read
+    from labkit.measure.memory import by_name
+
     here = machine(request["device"])
     torch.set_num_threads(here.threads)
     with decode(request["work"]).open(here) as live:
