@@ -3,7 +3,6 @@
 import os
 import platform
 import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -148,8 +147,3 @@ def machine(device: str = "auto") -> Machine:
         commit=_commit(),
         capabilities=dtype_capabilities(kind, cpu_flags(), capability),
     )
-
-
-def python_supported() -> bool:
-    """Whether this Python is one the lab is tested on."""
-    return sys.version_info >= (3, 11)

@@ -19,6 +19,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, DeadKernelError
 
 from labkit.env import ROOT
+from labkit.measure.record import save
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 DISK_FULL = tuple(f"[Errno {number}]" for number in FULL)
@@ -45,16 +46,6 @@ class Stop:
     def __call__(self, code: int) -> None:
         self.code = self.code or code
         self.asked.set()
-
-
-def save(path: Path, text: str) -> None:
-    """Write a file aside and move it into place: a reader never sees half of it."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        aside.write_text(text, encoding="utf-8")
-        os.replace(aside, path)
-    finally:
-        aside.unlink(missing_ok=True)
 
 
 async def run_lab(name: str, nb: Any, folder: Path, limit_s: float, stop: Stop, say: Callable[[int], None]) -> Outcome:

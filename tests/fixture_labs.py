@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import nbformat
+import psutil
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 PARAMETERS = 'mode = "quick"\ndevice = "auto"\nspeed_model = "random:stream"\ntokens = 8\nratio = 1.5\nwarm = True\nbudget_s = 150'
@@ -38,3 +39,15 @@ def runner(folder: Path, *names: str) -> Sequence[str]:
         f"import sys; from pathlib import Path; from labkit.cli import main; import labkit.cli; labkit.cli.LABS = Path({str(folder)!r}); "
     )
     return ["-c", code + f"sys.exit(main({['run', *names]!r}))"]
+
+
+def marked(home: Path) -> list[psutil.Process]:
+    """Living processes of a run under `home`, the kernel (the oldest) first."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get("LABKIT_STORY", "").startswith(str(home)):
+                found.append(process)
+        except psutil.Error:
+            continue
+    return sorted(found, key=lambda p: (p.create_time(), p.pid))

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import nbformat
 import psutil
-from fixture_labs import runner
+from fixture_labs import marked, runner
 
 ROOT = Path(__file__).resolve().parent.parent
 LIMIT_S = 10.0
@@ -41,18 +41,6 @@ class Killed:
     @property
     def good(self) -> bool:
         return self.code != 0 and self.exit_s <= LIMIT_S and self.after >= self.before and not self.lost and not self.left
-
-
-def marked(home: Path) -> list[psutil.Process]:
-    """Living processes of a run under `home`, the kernel (the oldest) first."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if process.environ().get("LABKIT_STORY", "").startswith(str(home)):
-                found.append(process)
-        except psutil.Error:
-            continue
-    return sorted(found, key=lambda p: (p.create_time(), p.pid))
 
 
 def records(home: Path) -> set[str]:

@@ -12,9 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import nbformat
-import psutil
 import pytest
-from fixture_labs import PARAMETERS, runner, write_lab
+from fixture_labs import PARAMETERS, marked, runner, write_lab
 
 from labkit.env import ROOT
 from labkit.errors import BadInput
@@ -27,18 +26,6 @@ CHILD = 'import subprocess; subprocess.Popen([sys.executable, "-c", "import time
 
 def last_run(home: Path) -> Path:
     return max((home / "runs").iterdir())
-
-
-def marked(home: Path) -> list[psutil.Process]:
-    """Processes that a run under `home` has left."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if process.environ().get("LABKIT_STORY", "").startswith(str(home)):
-                found.append(process)
-        except psutil.Error:
-            continue
-    return found
 
 
 def wait_for(what: Callable[[], object], seconds: float = 60) -> object:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from html import escape
 
 from labkit.lab.numbers import size, three
-from labkit.measure.compare import SIGNS
 from labkit.measure.ladder import Row
+from labkit.measure.stats import SIGNS
 
 COLUMNS = ("toggles", "ms/token", "against base", "verdict", "text", "perplexity", "KV")
 NUMERIC = {"ms/token", "perplexity", "KV"}

@@ -66,11 +66,15 @@ class MeasuringLab(Lab):
         """Measure base and stacks interleaved; shows strip and ladder, writes a record each. The first row is the base."""
         with self.measuring(title) as busy:
             found = self.ladder(base, stacks, Plan(self.pick(0.5, budget_s, 4 * budget_s), reply=reply), busy, rows=rows)
-        self.strip(title, {r.label: r.attribution for r in found if r.attribution})
-        columns, cells = ladder_cells(found)
-        self.story.add("ladder", title="", columns=columns, rows=cells)  # its strip, above, has the title
-        show(ladder_html(found), ladder_text(found))
+        self.show_rows(title, found)
         return found
+
+    def show_rows(self, title: str, rows: Sequence[Row]) -> None:
+        """Strip and ladder of measured rows, in the notebook and in the report."""
+        self.strip(title, {row.label: row.attribution for row in rows if row.attribution})
+        columns, cells = ladder_cells(rows)
+        self.story.add("ladder", title="", columns=columns, rows=cells)  # its strip, above, has the title
+        show(ladder_html(rows), ladder_text(rows))
 
     def ladder(
         self,
@@ -140,8 +144,4 @@ class MeasuringLab(Lab):
             return print("Press Run in the panel above; a headless run presses it here.")
         if panel.run_headless() is None:
             raise BadInput("the panel gave no row")
-        rows = [row for row in (panel.base_row, *panel.rows) if row]
-        self.strip("The panel", {row.label: row.attribution for row in rows if row.attribution})
-        columns, cells = ladder_cells(rows)
-        self.story.add("ladder", title="", columns=columns, rows=cells)
-        show(ladder_html(rows), ladder_text(rows))
+        self.show_rows("The panel", [row for row in (panel.base_row, *panel.rows) if row])

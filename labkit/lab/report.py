@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from labkit.lab import sections as part
-from labkit.measure.record import read_lines
+from labkit.measure.record import read_lines, save
 
 Line = dict[str, Any]
 SHOWN = ("figure", "html", "ladder")  # in the order in which the lab showed them
@@ -58,9 +58,8 @@ def write_report(story: Path, name: str, title: str) -> Path:
     """The report of one lab that a reader finished himself, beside its story's folder: index.html."""
     lines, torn = read_lines(story)
     out = story.parent.parent / "index.html"
-    aside = out.with_suffix(".tmp")
-    aside.write_text(page([Section(name, title, lines, torn)], out.parent.name), encoding="utf-8")
-    return aside.replace(out)
+    save(out, page([Section(name, title, lines, torn)], out.parent.name))
+    return out
 
 
 def latest(lines: Iterable[Line], kind: str) -> list[Line]:

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
-SIGNS = {
-    "faster": "▲", "slower": "▼", "no difference": "=", "cheaper but worse text": "≠", "not measurable here": "–",
-    "holds": "✓", "refuted": "✗", "holds in part": "◐", "undecided": "?", "needs a GPU": "–", "not testable": "–",
-}  # fmt: skip
+from labkit.lab import ledger
+from labkit.measure import stats
+
+SIGNS = stats.SIGNS | ledger.SIGNS
 CLASS_NUMBER = ' class="number"'
 TONES = {"✓": "good", "▲": "good", "✗": "bad", "▼": "bad", "≠": "bad", "◐": "part"}
 

@@ -7,14 +7,6 @@ from typing import Protocol
 from labkit.measure.clock import Clock
 from labkit.measure.stats import MATTERS, Ratio
 
-SIGNS = {
-    "faster": "▲",
-    "slower": "▼",
-    "no difference": "=",
-    "cheaper but worse text": "≠",
-    "undecided": "?",
-    "not measurable here": "–",
-}
 SLICE_S = 0.03  # long against the clock's grain and the scheduler's
 MOST_ROUNDS = 40
 FEWEST_ROUNDS = 8  # fewer pairs have no 99 % interval

@@ -76,6 +76,16 @@ def append_line(path: Path, data: dict[str, Any]) -> None:
         os.close(descriptor)
 
 
+def save(path: Path, text: str) -> None:
+    """Write a file aside and move it into place: a reader never sees half of it."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        aside.write_text(text, encoding="utf-8")
+        os.replace(aside, path)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
 def read_lines(path: Path) -> tuple[list[dict[str, Any]], int]:
     """All whole lines, and how many were torn. A missing file is empty."""
     if not path.exists():

@@ -6,6 +6,14 @@ import numpy as np
 
 LEVEL = 0.99  # of every interval that carries a verdict
 MATTERS = 0.02  # a ratio closer to 1 than this is called no difference
+SIGNS = {  # the words for a comparison
+    "faster": "▲",
+    "slower": "▼",
+    "no difference": "=",
+    "cheaper but worse text": "≠",
+    "undecided": "?",
+    "not measurable here": "–",
+}
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from labkit.lab.ladder import LIMIT, ladder_cells, ladder_html, ladder_text, newest
-from labkit.measure.compare import SIGNS
+from labkit.measure.stats import SIGNS
 from tests.lab.fakes import BASE_ROW, HOSTILE, row
 from tests.lab.test_strip import parsed
 

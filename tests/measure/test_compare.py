@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from labkit.measure.clock import FakeClock, Timeline
-from labkit.measure.compare import SIGNS, interleave, plan_rounds, verdict
-from labkit.measure.stats import Ratio, fit_growth, paired_ratio, signed_rank_tail, slope
+from labkit.measure.compare import interleave, plan_rounds, verdict
+from labkit.measure.stats import SIGNS, Ratio, fit_growth, paired_ratio, signed_rank_tail, slope
 
 
 class Fake:
