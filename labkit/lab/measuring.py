@@ -61,7 +61,7 @@ class MeasuringLab(Lab):
         return timeline
 
     def compare(
-        self, base: Decode, *stacks: Sequence[Toggle], title: str, rows: Sequence[str] = (), reply: bool = True, budget_s: float = 4.0
+        self, base: Decode, *stacks: Sequence[Toggle], title: str, rows: Sequence[str] = (), reply: bool = True, budget_s: float = 3.0
     ) -> list[Row]:
         """Measure base and stacks interleaved; shows strip and ladder, writes a record each. The first row is the base."""
         with self.measuring(title) as busy:
@@ -128,10 +128,10 @@ class MeasuringLab(Lab):
         """Knobs, Run, Stop and a ladder that grows, starting with the lab's parameter `toggles`."""
         about = f"{describe(load(base.model, self.machine.device))} · {base.threads or self.machine.threads} thread(s)"
 
-        def trial(wanted: Sequence[Toggle], stop: threading.Event, on: Listener) -> Row:
+        def trial(wanted: Sequence[Toggle], stop: threading.Event, on: Listener) -> list[Row]:
             with self.measuring("the panel", stop) as busy:
                 stacks = [wanted] if wanted else []
-                return self.ladder(base, stacks, Plan(self.pick(0.3, 3.0, 12.0)), busy, ("A009",), stop, on)[-1]
+                return self.ladder(base, stacks, Plan(self.pick(0.3, 3.0, 12.0)), busy, ("A009",), stop, on)
 
         made = Panel(self.title, about, base, self.machine, trial, dimension)
         made.put(self.toggles)

@@ -23,11 +23,11 @@ IN_VIEW = 4
 REFRESH_S = 0.25  # drawing takes the core that is being measured
 TAIL = 2000  # characters of live text
 
-Trial = Callable[[list[Toggle], threading.Event, Callable[[Progress], None]], Row]
+Trial = Callable[[list[Toggle], threading.Event, Callable[[Progress], None]], list[Row]]
 
 
 class Panel:
-    """One panel. `trial` measures a list of toggles against the base; an empty list is the base itself.
+    """One panel. `trial` measures a list of toggles beside the base: the base's row first, and none that has no sample.
 
     `rows` keeps every measured row in order, `errors` every unexpected exception, `refused` the last BadInput.
     """
@@ -107,16 +107,18 @@ class Panel:
 
     def _measure(self, toggles: list[Toggle]) -> None:
         began = time.monotonic()
-        for wanted in [toggles] if self.base_row or not toggles else [[], toggles]:
-            row = self.trial(wanted, self._stop, self._progress)
-            if wanted or row.partial:
-                self.rows.append(row)
-            else:
-                self.base_row = row
-            self._draw()
-            if self._stop.is_set():
-                return self._say("stopped: the partial row stays in the ladder")
-        self._say(f"{verdict_text(row) or 'base measured'} · done in {time.monotonic() - began:.1f} s")
+        rows = self.trial(toggles, self._stop, self._progress)
+        if not rows:
+            return self._say("stopped before anything was measured")
+        base, last = rows[0], rows[-1]
+        if not base.toggles and not base.partial and not (toggles and self.base_row):
+            self.base_row = base
+        if toggles or last.partial:
+            self.rows.append(last)
+        self._draw()
+        if self._stop.is_set():
+            return self._say("stopped: the partial row stays in the ladder")
+        self._say(f"{verdict_text(last) or 'base measured'} · done in {time.monotonic() - began:.1f} s")
 
     def _progress(self, now: Progress) -> None:
         """Show how far it is, at most every REFRESH_S."""

@@ -1,5 +1,6 @@
 """The ceilings of this machine: how fast it can read, multiply and launch, with the run's own threads."""
 
+import math
 from dataclasses import dataclass
 from functools import cache
 
@@ -76,7 +77,7 @@ def dispatch_s(model: str, machine: Machine, threads: int) -> float:
 
 def ceilings(machine: Machine, read_bytes: int, dtype: str, threads: int) -> Ceilings:
     """All ceilings for a step that reads `read_bytes`. Kept per process: each size is measured once."""
-    near = max(2**20, round(read_bytes / 2**20) * 2**20)  # whole MiB, so that near sizes share a measurement
+    near = round(2 ** (round(16 * math.log2(max(read_bytes, 2**20))) / 16))  # a sixteenth of an octave: near sizes share a measurement
     return Ceilings(
         read_bytes=near,
         read_bps=read_rate(near, threads, machine.device),

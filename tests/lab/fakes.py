@@ -37,19 +37,20 @@ def row(*toggles: str, ratio: float | None = 1.78, verdict: str = "faster", labe
 BASE_ROW = row(ratio=None, verdict="base", label="base")
 
 
-def trial(tokens: int = 20, token_s: float = 0.005) -> Callable[..., Row]:
+def trial(tokens: int = 20, token_s: float = 0.005) -> Callable[..., list[Row]]:
     """A trial that writes `tokens` words, one each `token_s`, and ends at the first one after `stop` is set."""
 
-    def run(toggles: list[Toggle], stop: threading.Event, on: Callable[[Progress], None]) -> Row:
+    def run(toggles: list[Toggle], stop: threading.Event, on: Callable[[Progress], None]) -> list[Row]:
         done = 0
         while done < tokens and not stop.is_set():
             time.sleep(token_s)
             run.done = done = done + 1  # type: ignore[attr-defined]
             on(Progress("reply", done, tokens, 1 / token_s, f"{HOSTILE} word " * done))
         names = tuple(text(t) for t in toggles)
-        made = row(*names, ratio=1.78 if names else None, verdict="faster" if names else "base", partial=stop.is_set())
-        made = replace(made, text=f"same {done} tokens")
         run.calls.append((names, done))  # type: ignore[attr-defined]
+        made = [replace(BASE_ROW, partial=stop.is_set())]
+        if names:
+            made.append(replace(row(*names, partial=stop.is_set()), text=f"same {done} tokens"))
         return made
 
     run.calls = []  # type: ignore[attr-defined]

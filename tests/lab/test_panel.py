@@ -48,14 +48,14 @@ def test_run_measures_the_toggles_and_draws_them() -> None:
     assert "word word"[:4] in shown.live.value
 
 
-def test_the_first_run_also_measures_a_missing_base() -> None:
+def test_a_missing_base_is_taken_from_the_first_run() -> None:
     run = trial(tokens=2)
     shown = panel(run, base_row=None)
     turn(shown, "cache.grow", "off")
     shown.run_headless()
-    assert [names for names, _ in run.calls] == [(), ("no-kv",)]
+    assert [names for names, _ in run.calls] == [("no-kv",)]
     assert shown.base_row.toggles == ()
-    assert len(shown.rows) == 1
+    assert [row.toggles for row in shown.rows] == [("no-kv",)]
 
 
 def test_a_run_of_the_base_replaces_the_base() -> None:
@@ -111,6 +111,13 @@ def test_a_stopped_base_is_not_taken_for_the_base() -> None:
     shown.thread.join()
     assert shown.base_row is None
     assert shown.rows[-1].partial
+
+
+def test_a_run_stopped_before_its_first_sample_says_so() -> None:
+    shown = panel(lambda *_: [], base_row=None)
+    assert shown.run_headless() is None
+    assert "stopped before anything was measured" in shown.status.value
+    assert shown.errors == []
 
 
 def test_a_panel_made_again_stops_the_run_of_the_old_one() -> None:
