@@ -78,10 +78,10 @@ def kernel_of(home: Path, process: subprocess.Popen[bytes]) -> psutil.Process:
     raise SystemExit(f"the run ended without a kernel:\n{(home / 'out').read_text()}")
 
 
-def alive(kernel: psutil.Process) -> bool:
-    """Whether it still runs: one that has ended but was not waited for yet takes a signal without a word."""
+def alive(process: psutil.Process) -> bool:
+    """Whether it still runs: one that has ended stays a zombie until init collects it, which took 1.5 s on one machine."""
     try:
-        return kernel.is_running() and kernel.status() != psutil.STATUS_ZOMBIE
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
 
@@ -112,7 +112,7 @@ def kill_once(folder: Path, words: list[str], moment_s: float) -> Killed | None:
         kernel = kernel_of(home, process)
         time.sleep(moment_s)
         before = len(records(home))
-        family = {p.pid for p in marked(home)}
+        family = marked(home)
         if not alive(kernel):  # this run was shorter than the undisturbed one
             process.wait()
             return None
@@ -124,7 +124,7 @@ def kill_once(folder: Path, words: list[str], moment_s: float) -> Killed | None:
             process.kill()
             code = 0
         exit_s = time.monotonic() - killed
-        left = [p.pid for p in marked(home)] + [pid for pid in family if psutil.pid_exists(pid)]
+        left = [p.pid for p in {*marked(home), *family} if alive(p)]
         said = re.findall(r"^\d\d (cell \d+/\d+)", (home / "out").read_text(), re.M)
         where = said[-1] if said else "starting"
         return Killed(moment_s, where, code, exit_s, before, len(records(home)), acknowledged(home) - records(home), left)
