@@ -13,17 +13,30 @@ from labkit.spec import Spec
 class Context(Protocol):
     """Turns the whole text and the number of new tokens into one forward call."""
 
-    def feed(self, ids: Tensor, new: int) -> dict[str, Any]:
-        """Keyword arguments of the forward for text `ids` (1, n) whose last `new` tokens are not yet known to it."""
+    def feed(self, ids: Tensor, new: int, pad: Tensor | None) -> dict[str, Any]:
+        """Keyword arguments of the forward for text `ids` (rows, n) whose last `new` tokens are not yet known to it."""
 
-    def fill(self, tokens: int, seed: int) -> None:
-        """Pretend that `tokens` positions were seen: random keys and values of the right shape."""
+    def fill(self, tokens: int, rows: int, seed: int) -> None:
+        """Pretend that `tokens` positions of each row were seen: random keys and values of the right shape."""
 
     def rewind(self, tokens: int) -> None:
         """Forget everything after the first `tokens` positions."""
 
+    def reorder(self, parents: Tensor) -> None:
+        """Row i goes on with the text of row `parents[i]`."""
+
     def nbytes(self) -> int:
         """Bytes that keys and values occupy now."""
+
+
+def fed(ids: Tensor, new: int, pad: Tensor | None) -> dict[str, Any]:
+    """The last `new` tokens with their positions; padding has none and is masked."""
+    places = torch.arange(ids.shape[1], device=ids.device)[None]
+    last = slice(ids.shape[1] - new, None)
+    if pad is None:
+        return {"input_ids": ids[:, last], "position_ids": places[:, last]}
+    mask, positions = places >= pad[:, None], (places - pad[:, None]).clamp(min=0)
+    return {"input_ids": ids[:, last], "position_ids": positions[:, last], "attention_mask": mask.long()}
 
 
 class Cached:
@@ -35,14 +48,12 @@ class Cached:
     def __len__(self) -> int:
         return int(self.cache.get_seq_length())  # a static cache returns its live tensor
 
-    def feed(self, ids: Tensor, new: int) -> dict[str, Any]:
-        n = ids.shape[1]
-        positions = torch.arange(n - new, n, device=ids.device)[None]
-        return {"input_ids": ids[:, n - new :], "position_ids": positions, "cache": self.cache, "use_cache": True}
+    def feed(self, ids: Tensor, new: int, pad: Tensor | None) -> dict[str, Any]:
+        return fed(ids, new, pad) | {"cache": self.cache, "use_cache": True}
 
-    def fill(self, tokens: int, seed: int) -> None:
+    def fill(self, tokens: int, rows: int, seed: int) -> None:
         probe = DynamicCache(config=self.model.config)  # one token through the model tells every layer's shapes
-        one = torch.zeros(1, 1, dtype=torch.long, device=self.model.device)
+        one = torch.zeros(rows, 1, dtype=torch.long, device=self.model.device)
         self.model(input_ids=one, cache=probe, use_cache=True)
         own = torch.Generator(self.model.device).manual_seed(seed)
         for index, layer in enumerate(probe.layers):
@@ -53,13 +64,16 @@ class Cached:
         if extra := len(self) - tokens:
             self.cache.crop(-extra)  # a negative count removes that many
 
+    def reorder(self, parents: Tensor) -> None:
+        self.cache.reorder_cache(parents)
+
     def nbytes(self) -> int:
         kept = [t for layer in self.cache.layers for t in (layer.keys, layer.values) if t is not None]
         return sum(t.numel() * t.element_size() for t in kept)
 
 
 def _noise(like: Tensor, tokens: int, own: torch.Generator) -> Tensor:
-    """Random rows with the spread of one real row: (1, heads, 1, d) → (1, heads, tokens, d)."""
+    """Random rows with the spread of one real row: (rows, heads, 1, d) → (rows, heads, tokens, d)."""
     shape = (*like.shape[:2], tokens, like.shape[3])
     drawn = torch.randn(shape, generator=own, device=like.device, dtype=torch.float32)
     return (drawn * like.float().std(unbiased=False).clamp(min=1e-3)).to(like.dtype)

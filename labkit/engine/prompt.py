@@ -12,10 +12,11 @@ from labkit.spec import Spec
 
 @dataclass(frozen=True)
 class Start:
-    """Token ids (1, n); the first `filled` of them are not computed: their keys and values are random."""
+    """Token ids (rows, n). The first `filled` are not computed: their keys and values are random. The first `pad` (rows,) are no text."""
 
     ids: Tensor
     filled: int = 0
+    pad: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,22 @@ class RandomTokens(Spec):
     def build(self, tokenizer: Any, vocabulary: int) -> Start:
         own = torch.Generator().manual_seed(self.seed)
         return Start(torch.randint(0, vocabulary, (1, self.tokens), generator=own))
+
+
+@dataclass(frozen=True)
+class Batch(Spec):
+    """Several prompts, each a row. Shorter ones are padded on the left, so that all end where the reply begins."""
+
+    prompts: tuple[Spec, ...]
+
+    def build(self, tokenizer: Any, vocabulary: int) -> Start:
+        starts = [prompt.build(tokenizer, vocabulary) for prompt in self.prompts]  # type: ignore[attr-defined]
+        if not starts or any(start.filled for start in starts):
+            raise BadInput("a batch takes one prompt or more, and none that pretends its context", "prompt")
+        longest = max(start.ids.shape[1] for start in starts)
+        pad = torch.tensor([longest - start.ids.shape[1] for start in starts])
+        rows = [torch.nn.functional.pad(start.ids, (int(n), 0)) for start, n in zip(starts, pad, strict=True)]
+        return Start(torch.cat(rows), pad=pad if pad.any() else None)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 from labkit.engine import naive
 from labkit.engine.clone import clone
-from labkit.engine.decode import Decode, tokens_of
+from labkit.engine.decode import Decode
 from labkit.engine.load import load
 from labkit.errors import BadInput
 from labkit.lab import catalogue, figures
@@ -36,7 +36,8 @@ class MeasuringLab(Lab):
     def tokens(self, base: Decode, *toggles: Toggle) -> list[int]:
         """The reply's token ids, with these toggles on."""
         with stack(base, toggles).open(self.machine) as live:
-            return tokens_of(list(live.steps()))
+            live.generate()
+            return live.reply()
 
     def oracle(self, base: Decode) -> list[int]:
         """The same by the naive loop, on the stored weights in float32."""

@@ -69,7 +69,7 @@ class Timeline:
 
     @classmethod
     def of(cls, stamped: list[Stamped], prompt_tokens: int) -> "Timeline":
-        return cls(tuple(s.at_s for s in stamped), tuple(len(s.event.tokens) for s in stamped), prompt_tokens)
+        return cls(tuple(s.at_s for s in stamped), tuple(s.event.replies for s in stamped), prompt_tokens)
 
     @property
     def ttft_s(self) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from labkit.engine.decode import Decode, Live, tokens_of
+from labkit.engine.decode import Decode, Live
 from labkit.env import Machine
 from labkit.measure.attribute import Attribution, attribute
 from labkit.measure.ceiling import Ceilings, ceilings
@@ -110,15 +110,14 @@ class Row:
 
 
 def write_reply(live: Live, on: Listener | None = None) -> tuple[list[int], Timeline]:
-    """The whole reply once, which is also the warm-up: tokens and their times."""
+    """The whole reply once, which is also the warm-up: the first prompt's tokens, and the times of all."""
     stamped: list[Stamped] = []
     for item in stamp(live.steps(), RealClock(live.machine.device)):
         stamped.append(item)
         if on:
-            done = tokens_of([s.event for s in stamped])
-            rate = (len(done) - 1) / (item.at_s - stamped[0].at_s) if len(done) > 1 else 0.0
-            on(Progress("reply", len(done), live.work.tokens, rate, live.loaded.tokenizer.decode(done, skip_special_tokens=True)))
-    return tokens_of([s.event for s in stamped]), Timeline.of(stamped, live.prompt.shape[1])
+            rate = (len(stamped) - 1) / (item.at_s - stamped[0].at_s) if len(stamped) > 1 else 0.0
+            on(Progress("reply", len(stamped), live.work.tokens, rate, live.text()))
+    return live.reply(), Timeline.of(stamped, live.prompt.shape[1])
 
 
 def explain(live: Live, step_s: float) -> Detail:

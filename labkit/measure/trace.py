@@ -122,6 +122,6 @@ def count_step(live: Live, clock: Clock) -> tuple[StepCounts, AttentionTrace]:
         weight_bytes=int(sum(p.nbytes * share for p, share, _ in uses)),
         kv_bytes=live.context.nbytes(),
         flops=flops,
-        surplus_flops=flops * (event.positions - 1) / event.positions,
+        surplus_flops=flops * (event.positions - len(event.tokens)) / event.positions,
         launches=launches,
     ), trace

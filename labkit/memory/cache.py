@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import torch
 from torch import Tensor
 from transformers import PreTrainedModel, StaticCache
 
-from labkit.engine.context import Cached, Context
+from labkit.engine.context import Cached, Context, fed
 from labkit.errors import BadInput
 from labkit.spec import Spec
 
@@ -15,15 +14,17 @@ from labkit.spec import Spec
 class Recompute:
     """Nothing is kept: every step runs the whole text again."""
 
-    def feed(self, ids: Tensor, new: int) -> dict[str, Any]:
-        positions = torch.arange(ids.shape[1], device=ids.device)[None]
-        return {"input_ids": ids, "position_ids": positions, "use_cache": False}
+    def feed(self, ids: Tensor, new: int, pad: Tensor | None) -> dict[str, Any]:
+        return fed(ids, ids.shape[1], pad) | {"use_cache": False}
 
-    def fill(self, tokens: int, seed: int) -> None:
+    def fill(self, tokens: int, rows: int, seed: int) -> None:
         """Nothing to fill: the tokens themselves are the context."""
 
     def rewind(self, tokens: int) -> None:
         """Nothing to forget."""
+
+    def reorder(self, parents: Tensor) -> None:
+        """Nothing is kept, so nothing moves."""
 
     def nbytes(self) -> int:
         return 0

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from labkit.engine.decode import Decode, tokens_of
+from labkit.engine.decode import Decode
 from labkit.engine.prompt import RandomKV, Text
-from labkit.engine.sample import Temperature
+from labkit.engine.search import Temperature
 from labkit.env import machine
 from labkit.errors import BadInput
 from labkit.memory.toggles import NoKV, StaticKV
@@ -34,12 +34,12 @@ def test_without_a_cache_every_step_computes_the_whole_text():
 @pytest.mark.parametrize("toggles", [[], [NoKV()], [StaticKV()]], ids=["dynamic", "none", "static"])
 def test_a_run_can_be_repeated_and_sliced(toggles):
     with stack(BASE, toggles).open(HERE) as live:
-        whole = tokens_of(list(live.steps()))
-        assert tokens_of(list(live.steps())) == whole
+        whole = [event.tokens[0] for event in live.steps()]
+        assert [event.tokens[0] for event in live.steps()] == whole
         live.prepare()
         for _ in range(2):
             live.rewind()
-            assert tokens_of(live.advance(5)) == whole[1:6]
+            assert [event.tokens[0] for event in live.advance(5)] == whole[1:6]
 
 
 @pytest.mark.parametrize("toggles", [[], [NoKV()], [StaticKV()]], ids=["dynamic", "none", "static"])
@@ -59,25 +59,25 @@ def test_stream_joins_to_generate_and_never_shows_half_a_character():
 
 
 def test_temperature_draws_from_its_own_generator():
-    work = replace(BASE, sample=Temperature(1.5, seed=3))
+    work = replace(BASE, search=Temperature(1.5, seed=3))
     before = torch.get_rng_state()
     with work.open(HERE) as live:
-        first, again = tokens_of(list(live.steps())), tokens_of(list(live.steps()))
+        first, again = [event.tokens[0] for event in live.steps()], [event.tokens[0] for event in live.steps()]
     assert first == again
     assert torch.equal(torch.get_rng_state(), before)
-    with replace(work, sample=Temperature(1.5, seed=4)).open(HERE) as live:
-        assert tokens_of(list(live.steps())) != first
+    with replace(work, search=Temperature(1.5, seed=4)).open(HERE) as live:
+        assert [event.tokens[0] for event in live.steps()] != first
     with pytest.raises(BadInput, match="above 0"):
         Temperature(0.0)
 
 
 def test_end_of_text_is_ignored_unless_asked_for():
     with BASE.open(HERE) as live:
-        third = tokens_of(list(live.steps()))[2]
+        third = [event.tokens[0] for event in live.steps()][2]
         object.__setattr__(live.loaded, "eos", live.loaded.eos | {third})
         assert len(list(live.steps())) == 12
         live.work = replace(BASE, stop_at_eos=True)
-        assert tokens_of(list(live.steps()))[-1] == third
+        assert [event.tokens[0] for event in live.steps()][-1] == third
         object.__setattr__(live.loaded, "eos", live.loaded.eos - {third})
 
 

@@ -11,7 +11,7 @@ from shapes import VOCABULARY, llama, loaded, v3
 
 from labkit.engine import context, naive
 from labkit.engine.clone import weights_sha256
-from labkit.engine.decode import Decode, Live, tokens_of
+from labkit.engine.decode import Decode, Live
 from labkit.engine.prompt import Start
 from labkit.env import machine
 from labkit.lab.catalogue import TOGGLES, text
@@ -60,7 +60,7 @@ def gap(shape, work, forced):
 
 def greedy(shape, work):
     with Live(work, machine("cpu"), shape) as live:
-        return tokens_of(list(live.steps()))
+        return [event.tokens[0] for event in live.steps()]
 
 
 @pytest.fixture(scope="module")
@@ -94,10 +94,10 @@ def test_base_equals_the_oracle(shape, oracle, forced):
 def test_a_dropped_cache_position_is_noticed(shape, forced, monkeypatch):
     feed = context.Cached.feed
 
-    def forgetful(self, ids, new):
+    def forgetful(self, ids, new, pad):
         if len(self) == 30:
             self.cache.crop(-1)
-        return feed(self, ids, new)
+        return feed(self, ids, new, pad)
 
     monkeypatch.setattr(context.Cached, "feed", forgetful)
     assert gap(shape, base(), forced) > 1e-2
@@ -106,8 +106,8 @@ def test_a_dropped_cache_position_is_noticed(shape, forced, monkeypatch):
 def test_a_shifted_rope_index_is_noticed(shape, forced, monkeypatch):
     feed = context.Cached.feed
 
-    def shifted(self, ids, new):
-        call = feed(self, ids, new)
+    def shifted(self, ids, new, pad):
+        call = feed(self, ids, new, pad)
         return call | {"position_ids": call["position_ids"] + (new == 1)}
 
     monkeypatch.setattr(context.Cached, "feed", shifted)
