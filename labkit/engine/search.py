@@ -68,17 +68,17 @@ class Greedy(Spec):
 
 
 @dataclass(frozen=True)
-class Temperature(Spec):
-    """Draw from softmax(logits / value), among the most probable tokens that together reach `top_p`. The same seed draws the same."""
+class Sample(Spec):
+    """Draw from softmax(logits ÷ temperature), among the most probable tokens that together reach `top_p`. The same seed draws the same."""
 
-    value: float = 0.6
+    temperature: float = 0.6
     top_p: float = 1.0
     seed: int = 0
     rows: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        if not self.value > 0:
-            raise BadInput(f"temperature must be above 0, got {self.value}; for the most probable token use greedy", "search")
+        if not self.temperature > 0:
+            raise BadInput(f"temperature must be above 0, got {self.temperature}; for the most probable token use greedy", "search")
         if not 0 < self.top_p <= 1:
             raise BadInput(f"top_p must be above 0 and at most 1, got {self.top_p}", "search")
 
@@ -87,6 +87,6 @@ class Temperature(Spec):
         keep = TopPLogitsWarper(self.top_p) if self.top_p < 1 else lambda ids, scores: scores
 
         def pick(scores: Tensor) -> Tensor:
-            return torch.multinomial(keep(None, scores.float() / self.value).softmax(-1), 1, generator=own)
+            return torch.multinomial(keep(None, scores.float() / self.temperature).softmax(-1), 1, generator=own)
 
         return OneByOne(limits, pick)

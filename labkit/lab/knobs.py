@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import Field, dataclass, fields, replace
 from html import escape
-from typing import Any
+from typing import Any, get_type_hints
 
 import ipywidgets as w
 
@@ -23,7 +23,7 @@ class Parameter:
 
     cls: type[Toggle]
     field: Field[Any]
-    control: w.BoundedIntText
+    control: w.BoundedIntText | w.BoundedFloatText
 
     @property
     def label(self) -> str:
@@ -146,7 +146,9 @@ def _word(value: Any) -> str:
 
 def _label(toggle: Toggle, base: Any) -> str:
     """The value that the toggle sets, or "set" where a number beside it says which."""
-    value = leaves(toggle(base))[toggle.owns]
+    value, picked = leaves(toggle(base))[toggle.owns], _picked(type(toggle))
+    if picked and isinstance(value, Spec):
+        return f"{value.tag}: {getattr(toggle, picked.name)}"
     return "set" if _parameters(type(toggle)) and not isinstance(value, Spec) else _word(value)
 
 
@@ -156,7 +158,10 @@ def _match(options: Options, base: Any) -> tuple[str, Toggle] | None:
         value = leaves(base)[toggle.owns] if toggle else None
         if toggle is None or value is None:
             continue
-        same = replace(toggle, **{f.name: getattr(value, f.name, value) for f in _parameters(type(toggle))})
+        own = {f.name: getattr(value, f.name, None) if isinstance(value, Spec) else value for f in _parameters(type(toggle))}
+        if None in own.values():  # another kind of spec
+            continue
+        same = replace(toggle, **own)
         if same(base) == base:
             return label, same
     return None
@@ -173,7 +178,8 @@ def _parameters(cls: type[Toggle]) -> list[Field[Any]]:
     return [f for f in fields(cls) if picked is None or f.name != picked.name]
 
 
-def _control(cls: type[Toggle], field: Field[Any]) -> w.BoundedIntText:
+def _control(cls: type[Toggle], field: Field[Any]) -> w.BoundedIntText | w.BoundedFloatText:
     low, high, step = field.metadata["range"]
     name = f"{cls.label}: {field.metadata['label']}"
-    return classed(w.BoundedIntText(value=field.default, min=low, max=high, step=step, tooltip=name), "lk-number")
+    kind = w.BoundedIntText if get_type_hints(cls)[field.name] is int else w.BoundedFloatText
+    return classed(kind(value=field.default, min=low, max=high, step=step, tooltip=name), "lk-number")

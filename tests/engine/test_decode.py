@@ -7,7 +7,7 @@ import torch
 
 from labkit.engine.decode import Decode
 from labkit.engine.prompt import RandomKV, Text
-from labkit.engine.search import Temperature
+from labkit.engine.search import Sample
 from labkit.env import machine
 from labkit.errors import BadInput
 from labkit.memory.toggles import NoKV, StaticKV
@@ -59,16 +59,16 @@ def test_stream_joins_to_generate_and_never_shows_half_a_character():
 
 
 def test_temperature_draws_from_its_own_generator():
-    work = replace(BASE, search=Temperature(1.5, seed=3))
+    work = replace(BASE, search=Sample(1.5, seed=3))
     before = torch.get_rng_state()
     with work.open(HERE) as live:
         first, again = [event.tokens[0] for event in live.steps()], [event.tokens[0] for event in live.steps()]
     assert first == again
     assert torch.equal(torch.get_rng_state(), before)
-    with replace(work, search=Temperature(1.5, seed=4)).open(HERE) as live:
+    with replace(work, search=Sample(1.5, seed=4)).open(HERE) as live:
         assert [event.tokens[0] for event in live.steps()] != first
     with pytest.raises(BadInput, match="above 0"):
-        Temperature(0.0)
+        Sample(0.0)
 
 
 def test_end_of_text_is_ignored_unless_asked_for():

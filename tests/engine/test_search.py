@@ -9,7 +9,7 @@ from labkit.engine.beam import Beams
 from labkit.engine.decode import Decode, Live
 from labkit.engine.processors import Processors
 from labkit.engine.prompt import Batch, RandomKV, Start
-from labkit.engine.search import Temperature
+from labkit.engine.search import Sample
 from labkit.env import machine
 from labkit.errors import BadInput
 from labkit.memory.cache import Off, Static
@@ -130,8 +130,8 @@ def test_processors_do_not_see_padding(shape):
 
 def test_top_p_draws_only_from_the_most_probable(shape):
     greedy = run(shape, work(12)).reply()
-    assert run(shape, work(12, search=Temperature(1.0, top_p=1e-6))).reply() == greedy
-    assert run(shape, work(12, search=Temperature(5.0))).reply() != greedy
+    assert run(shape, work(12, search=Sample(1.0, top_p=1e-6))).reply() == greedy
+    assert run(shape, work(12, search=Sample(5.0))).reply() != greedy
 
 
 def test_timed_slices_of_beams_repeat(shape):
@@ -144,14 +144,14 @@ def test_timed_slices_of_beams_repeat(shape):
 
 
 def test_beams_and_batches_survive_json():
-    for wanted in (work(5, 9, search=Beams(3, "never", 0.5)), work(5, search=Temperature(0.5, 0.9), processors=Processors(1.2, 3))):
+    for wanted in (work(5, 9, search=Beams(3, "never", 0.5)), work(5, search=Sample(0.5, 0.9), processors=Processors(1.2, 3))):
         assert decode(encode(wanted)) == wanted
 
 
 @pytest.mark.parametrize(
     "bad",
     [
-        lambda: Beams(0), lambda: Beams(9), lambda: Beams(2, "often"), lambda: Temperature(1.0, top_p=0.0),
+        lambda: Beams(0), lambda: Beams(9), lambda: Beams(2, "often"), lambda: Sample(1.0, top_p=0.0),
         lambda: Processors(repetition_penalty=0), lambda: Processors(no_repeat_ngram=-1),
         lambda: Batch(()).build(None, 9), lambda: Batch((RandomKV(8),)).build(None, 9),
     ],

@@ -65,7 +65,7 @@ def test_toggles_of_one_leaf_form_one_choice_with_the_base_selected() -> None:
 def test_each_field_has_exactly_one_control() -> None:
     for knob in made().values():
         classes = [cls for cls in TOGGLES if cls.owns == knob.leaf]
-        numbers = [c for c in controls(knob.widget) if isinstance(c, w.BoundedIntText)]
+        numbers = [c for c in controls(knob.widget) if isinstance(c, w.BoundedIntText | w.BoundedFloatText)]
         choices = [c for c in controls(knob.widget) if isinstance(c, w.ToggleButtons)]
         ranged = [f for cls in classes for f in fields(cls) if "range" in f.metadata]
         assert (len(choices), len(numbers)) == (1, len(ranged))
