@@ -90,6 +90,7 @@ def test_claims_and_coverage_are_printed(words: list[str], lines: int, labs: Pat
     assert cli.main(["claims", *words]) == 0
     out, err = capfd.readouterr()
     assert len(out.splitlines()) == lines
+    assert ("lab 01: 0 of 26 rows have a record\n" in out) == ("--coverage" in words)  # the fixture lab has landed
     assert err == ""
 
 
