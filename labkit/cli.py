@@ -2,6 +2,8 @@
 
 import argparse
 import errno
+import os
+import shutil
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -35,6 +37,28 @@ def _list(args: argparse.Namespace) -> int:
     return 0
 
 
+def _claims(args: argparse.Namespace) -> int:
+    from labkit.lab import coverage
+    from labkit.lab.ledger import lab_number
+    from labkit.measure.record import read_lines, records_path
+
+    lab = None if args.lab is None else lab_number(args.lab)
+    lines, torn = read_lines(records_path())
+    if args.json:
+        said = [coverage.as_json(lab, lines)]
+    elif args.coverage:
+        said = coverage.coverage_lines(coverage.coverage(lab, lines, coverage.cells(LABS)))
+    else:
+        said = coverage.claim_lines(lab, lines, shutil.get_terminal_size((160, 24)).columns)
+    if torn:
+        print(f"labkit: skipped {torn} torn line(s) of records.jsonl", file=sys.stderr)
+    try:
+        print("\n".join(said), flush=True)
+    except BrokenPipeError:  # the reader has seen enough: labkit claims | head
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
 def _models(args: argparse.Namespace) -> int:
     from labkit.engine import load
 
@@ -65,6 +89,11 @@ def _parser() -> tuple[_Parser, dict[str, Any]]:
     run.add_argument("--keep-going", action="store_true", help="go on with the next lab when one fails")
     run.add_argument("--timeout", type=float, metavar="S", help="seconds that one lab may take")
     command("list", _list, "the labs, their questions and their budgets")
+    claims = command("claims", _claims, "what the articles claim, and the newest verdict of this machine on each")
+    claims.add_argument("--lab", metavar="LAB", help="only the claims of one lab, such as 01")
+    shown = claims.add_mutually_exclusive_group()
+    shown.add_argument("--json", action="store_true", help="all that is known of each claim")
+    shown.add_argument("--coverage", action="store_true", help="for every row of the ledger: its record, its lab and its cell")
     models = command("models", _models, "list the models, or fetch one: models get smollm2-135m")
     models.add_argument("action", nargs="?", default="list", metavar="list|get")
     models.add_argument("name", nargs="?")

@@ -1,5 +1,6 @@
 """The command line: what is wrong is said in one line with exit code 2, before anything starts."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ from labkit.env import ROOT
 
 BAD = {
     "unknown command": (["rnu"], "did you mean run?"),
-    "unknown command, nothing near": (["zzz"], "there are: lab,"),
+    "unknown command, nothing near": (["zzz"], "there are: claims,"),
     "unknown option": (["run", "--fast"], "unrecognized arguments: --fast"),
     "unknown lab": (["run", "07"], "unknown lab '07'"),
     "mistyped lab": (["run", "01_fixtrue"], "did you mean 01_fixture?"),
@@ -26,6 +27,9 @@ BAD = {
     "time limit of nothing": (["run", "--timeout", "0"], "seconds above 0"),
     "time limit that is no number": (["run", "--timeout", "soon"], "invalid float value: 'soon'"),
     "nothing to fetch": (["models", "get"], "labkit models list"),
+    "claims of an unknown lab": (["claims", "--lab", "77"], "unknown lab '77'"),
+    "claims of a mistyped lab": (["claims", "--coverage", "--lab", "02_compte"], "did you mean 02_compute?"),
+    "claims in two forms": (["claims", "--json", "--coverage"], "not allowed with"),
     "unknown action": (["models", "gte"], "did you mean get?"),
 }
 
@@ -81,17 +85,41 @@ def test_ctrl_c_and_a_full_disk(
     assert len(capfd.readouterr().err.splitlines()) == lines
 
 
+@pytest.mark.parametrize(("words", "lines"), [([], 230), (["--lab", "1"], 14), (["--coverage"], 453 + 16)])
+def test_claims_and_coverage_are_printed(words: list[str], lines: int, labs: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["claims", *words]) == 0
+    out, err = capfd.readouterr()
+    assert len(out.splitlines()) == lines
+    assert ("lab 01: 0 of 26 rows have a record\n" in out) == ("--coverage" in words)  # the fixture lab has landed
+    assert err == ""
+
+
+def test_claims_as_json_with_a_verdict_and_a_torn_line(own_home: Path, labs: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    own_home.mkdir()
+    line = {"id": "abc", "lab": "01", "what": "verdict on B011", "mode": "quick", "values": {"verdict": "refuted", "why": "n^1"}}
+    (own_home / "records.jsonl").write_text(f'\n{json.dumps(line)}\n\n{{"id": "torn')
+    assert cli.main(["claims", "--json", "--lab", "01"]) == 0
+    out, err = capfd.readouterr()
+    assert [c["newest"]["verdict"] for c in json.loads(out) if c["newest"]] == ["refuted"]
+    assert err == "labkit: skipped 1 torn line(s) of records.jsonl\n"
+
+
+def test_a_reader_that_closes_early_gets_no_traceback() -> None:
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m labkit claims --json | head -1"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert (done.stdout, done.stderr) == ("[\n", "")
+
+
 def test_help_names_every_command(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
         cli.main([])
     out = capfd.readouterr().out
-    assert all(f"    {name} " in out for name in ("run", "list", "models", *tasks.TASKS))
+    assert all(f"    {name} " in out for name in ("run", "list", "claims", "models", *tasks.TASKS))
 
 
 def test_starting_needs_the_standard_library_only() -> None:
-    """`python3 -m labkit setup` comes before anything is installed."""
-    code = (
-        "import sys, labkit.cli; print(sorted({n.split('.')[0] for n in sys.modules} & {'torch', 'numpy', 'nbformat', 'psutil', 'plotly'}))"
-    )
+    """`python3 -m labkit setup` comes before anything is installed; the ledger can be read before it, too."""
+    code = "import sys, labkit.cli, labkit.lab.coverage, labkit.measure.record; print(sorted({n.split('.')[0] for n in sys.modules} & {'torch', 'numpy', 'nbformat', 'psutil', 'plotly', 'IPython'}))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -9,29 +9,52 @@ from typing import Any
 
 from labkit.env import ROOT
 from labkit.errors import unknown
-from labkit.lab.story import FONT
 
 Judge = Callable[..., tuple[str, str]]  # named measurements → (verdict, why, with the numbers in it)
 SIGNS = {"holds": "✓", "refuted": "✗", "holds in part": "◐", "undecided": "?", "needs a GPU": "–", "not testable": "–"}
 
 
+KINDS = ("cpu", "sim", "gpu", "arith", "ref", "policy")  # measured, simulated, on a GPU, calculated, looked up, advice
+NOT_TESTED = ("ref", "policy")
+
+
 @dataclass(frozen=True)
 class Claim:
-    """A claim in our own words. `holds`, `refuted`: the two columns between which it is undecided."""
+    """A claim in our own words. `holds`, `refuted`: the two columns between which it is undecided; None when nothing is measured."""
 
     id: str
-    claim: str
-    source: str
+    lab: str
+    kind: str
     headline: bool
-    holds: str
-    refuted: str
+    tag: str | None  # what reading alone makes of it: wrong, dubious
+    source: str
+    claim: str
+    right: str
+    measure: str
+    holds: str | None
+    refuted: str | None
+
+
+@cache
+def table(name: str) -> tuple[dict[str, Any], ...]:
+    """One table of data/ledger: labs, systems, claims, snippets or contradictions."""
+    return tuple(json.loads((ROOT / "data" / "ledger" / f"{name}.json").read_text(encoding="utf-8")))
 
 
 @cache
 def claims() -> Mapping[str, Claim]:
-    """The ledger, by id."""
-    data = json.loads((ROOT / "data" / "ledger" / "claims.json").read_text(encoding="utf-8"))
-    return {entry["id"]: Claim(**entry) for entry in data}
+    """The claims of all labs, by id."""
+    return {entry["id"]: Claim(**entry) for entry in table("claims")}
+
+
+def lab_number(name: str) -> str:
+    """The number of a lab given as 01, 1 or 01_generation_loop. Raises BadInput for a lab that is not in the plan of labs."""
+    names = {f"{lab['lab']}_{lab['slug']}": lab["lab"] for lab in table("labs")}
+    if name.isdigit() and name.zfill(2) in names.values():
+        return name.zfill(2)
+    if name not in names:
+        raise unknown("lab", name, names)
+    return str(names[name])
 
 
 def claim(key: str) -> Claim:
@@ -56,6 +79,8 @@ def combine(verdicts: Mapping[str, str]) -> str:
 
 
 def verdict_html(item: Claim, verdict: str, why: str) -> str:
+    from labkit.lab.story import FONT  # the ledger itself needs the standard library only
+
     sign = SIGNS[verdict]
     return (
         f'<div style="{FONT};border-left:3px solid #0072b2;padding:2px 12px;margin:6px 0"><b>{sign} {escape(verdict)}</b> · '

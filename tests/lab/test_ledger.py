@@ -1,10 +1,13 @@
 """Every claim has a judge, and every judge can be flipped."""
 
+import importlib
+
 import pytest
 
+from labkit.env import ROOT
 from labkit.errors import BadInput
 from labkit.lab import lab01
-from labkit.lab.ledger import SIGNS, claim, claims, combine, judged
+from labkit.lab.ledger import KINDS, NOT_TESTED, SIGNS, claim, claims, combine, judged, lab_number, table
 from labkit.measure.stats import Fit, Ratio
 
 
@@ -35,8 +38,68 @@ BETWEEN = {
 }
 
 
-def test_claims_judges_and_flips_name_the_same_rows():
-    assert set(claims()) == set(lab01.JUDGES) == set(FLIPS)
+TABLES = {"labs": 16, "systems": 158, "claims": 229, "snippets": 36, "contradictions": 23}
+LANDED = sorted(path.name[:2] for path in (ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_has_all_its_rows_once(name):
+    ids = [entry.get("id", entry.get("lab")) for entry in table(name)]
+    assert len(ids) == len(set(ids)) == TABLES[name]
+
+
+@pytest.mark.parametrize(("name", "letter"), [("systems", "A"), ("claims", "B"), ("snippets", "C"), ("contradictions", "E")])
+def test_every_row_belongs_to_a_lab(name, letter):
+    known = {lab["lab"] for lab in table("labs")}
+    for entry in table(name):
+        assert entry["id"].startswith(letter)
+        labs = entry.get("labs", [entry.get("lab")])
+        assert labs and known.issuperset(labs), entry["id"]
+
+
+def test_every_text_is_there_and_plain():
+    for name in TABLES:
+        for entry in table(name):
+            for key, value in entry.items():
+                for text in value if isinstance(value, list) else [value]:
+                    assert text is None or isinstance(text, bool) or (text.strip() == text != "" and text.isprintable()), (entry, key)
+
+
+def test_contradictions_have_two_sides_and_snippets_have_faults():
+    assert all(len(entry["statements"]) == 2 for entry in table("contradictions"))
+    assert all(entry["faults"] for entry in table("snippets"))
+
+
+def test_columns_stand_exactly_where_something_is_tested():
+    for key, c in claims().items():
+        assert c.kind in KINDS and c.tag in (None, "wrong", "dubious") and isinstance(c.headline, bool), key
+        assert (c.holds is None) == (c.refuted is None) == (c.kind in NOT_TESTED), key
+        assert c.holds is None or c.holds != c.refuted, key
+
+
+def test_a_claim_names_the_article_that_its_number_says():
+    assert all(c.source.startswith(f"S{key[1]} ") for key, c in claims().items())
+
+
+@pytest.mark.parametrize("number", LANDED)
+def test_the_judges_of_a_landed_lab_judge_claims_of_that_lab(number):
+    judges = importlib.import_module(f"labkit.lab.lab{number}").JUDGES
+    assert judges and all(claim(key).lab == number for key in judges)
+
+
+@pytest.mark.parametrize("name", ["01", "1", "01_generation_loop"])
+def test_a_lab_has_a_number_and_a_name(name):
+    assert lab_number(name) == "01"
+
+
+@pytest.mark.parametrize("name", ["", "16", "-1", "01_generation", "generation_loop", "²"])
+def test_an_unknown_lab_is_bad_input(name):
+    with pytest.raises(BadInput, match="unknown lab"):
+        lab_number(name)
+
+
+def test_judges_and_flips_name_the_same_rows():
+    assert set(lab01.JUDGES) == set(FLIPS)
 
 
 @pytest.mark.parametrize("key", FLIPS)

@@ -10,11 +10,11 @@ import nbformat
 import pytest
 
 from labkit.env import ROOT
-from labkit.lab.ledger import claims
+from labkit.lab.lab01 import JUDGES
 from labkit.run import run
 
 NOTEBOOK = ROOT / "notebooks" / "01_generation_loop.ipynb"
-ROWS = {"A002", "A003", "A004", "A009", "A053", "A054", *claims()}
+ROWS = {"A002", "A003", "A004", "A009", "A053", "A054", *JUDGES}
 GUARD = """
 import os, pathlib, socket
 
@@ -66,7 +66,7 @@ def test_records_say_whether_every_weight_survived_its_dtype(finished):
 def test_without_the_real_model_its_question_is_undecided_and_says_the_command(finished):
     (story,) = finished.glob("runs/*/*/story.jsonl")
     verdicts = {line["id"]: line for line in lines(story) if line["kind"] == "claim"}
-    assert set(verdicts) == set(claims())
+    assert set(verdicts) == set(JUDGES)
     assert verdicts["B005"]["verdict"] == "undecided"
     assert "labkit models get smollm2-135m" in verdicts["B005"]["why"]
 
