@@ -25,3 +25,9 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> BadInput:
     near = get_close_matches(str(name), names, n=1)
     hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(names)}"
     return BadInput(f"unknown {kind} {str(name)!r}: {hint}")
+
+
+def brief(err: Exception) -> str:
+    """The first line of an error, short enough to stand inside one line of ours."""
+    lines = str(err).strip().splitlines() or [type(err).__name__]
+    return lines[0][:160]

@@ -1,25 +1,19 @@
 """A model's config.json: read without running anything it brings, and refused when no loop of ours can drive it."""
 
 import inspect
-import json
 from pathlib import Path
 from typing import Any
 
 from huggingface_hub.errors import StrictDataclassError
 from transformers import CONFIG_MAPPING, MODEL_FOR_CAUSAL_LM_MAPPING, AutoConfig, PreTrainedConfig
 
-from labkit.errors import BadInput
-
-
-def brief(err: Exception) -> str:
-    """The first line of an error, short enough to stand inside one line of ours."""
-    lines = str(err).strip().splitlines() or [type(err).__name__]
-    return lines[0][:160]
+from labkit.engine.fields import read
+from labkit.errors import BadInput, brief
 
 
 def read_config(file: Path) -> PreTrainedConfig:
     """The config in a JSON file, for a model that `refusal` has nothing against. Raises BadInput in one line."""
-    data = _read_json(file)
+    data = read(file)
     kind = data.pop("model_type", None)
     if data.get("auto_map"):
         raise BadInput(f"{file} asks for its own Python code (auto_map), which is never run: use a model that transformers knows")
@@ -34,20 +28,6 @@ def read_config(file: Path) -> PreTrainedConfig:
     if why := refusal(config):
         raise BadInput(f"{file}: {why}; use a decoder such as Llama, Qwen or DeepSeek")
     return config
-
-
-def _read_json(file: Path) -> dict[str, Any]:
-    try:
-        data = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError as err:
-        raise BadInput(f"{file} does not exist: a model folder needs config.json, *.safetensors and tokenizer files") from err
-    except OSError as err:
-        raise BadInput(f"{file} cannot be read: {err.strerror}") from err
-    except ValueError as err:  # broken JSON and broken UTF-8
-        raise BadInput(f"{file} is not valid JSON: {brief(err)}") from err
-    if not isinstance(data, dict):
-        raise BadInput(f"{file} is not a JSON object")
-    return data
 
 
 def refusal(config: PreTrainedConfig) -> str:

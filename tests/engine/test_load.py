@@ -30,7 +30,8 @@ def refused(name: str) -> str:
 
 
 def test_every_shipped_name_is_listed() -> None:
-    assert names() == ["random:stream", "random:stream-v3", "random:tiny-llama", "random:tiny-v3", "smollm2-135m"]
+    real = [f"random:{shape}" for shape in ("deepseek-v2-lite", "deepseek-v3", "llama-2-7b", "qwen2-7b", "r1-distill-qwen-1.5b")]
+    assert names() == ["random:stream", "random:stream-v3", *real, "random:tiny-llama", "random:tiny-v3", "smollm2-135m"]
 
 
 @pytest.mark.parametrize("name", SMALL)
