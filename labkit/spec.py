@@ -17,9 +17,10 @@ class Spec:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls.tag = cls.__dict__.get("name") or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", cls.__name__).lower()
-        if (other := TAGGED.setdefault(cls.tag, cls)).__qualname__ != cls.__qualname__:
-            raise TypeError(f"{cls.__qualname__} and {other.__qualname__} are both called {cls.tag}")
-        TAGGED[cls.tag] = cls  # @dataclass(slots) and a cell that is run again make a class twice
+        other = TAGGED.setdefault(cls.tag, cls)
+        if (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise TypeError(f"{cls.__module__} and {other.__module__} both define a spec called {cls.tag}: rename one")
+        TAGGED[cls.tag] = cls  # a cell that is run again makes its class again
 
 
 @dataclass(frozen=True)

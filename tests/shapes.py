@@ -13,7 +13,7 @@ def llama(seed: int) -> PreTrainedModel:
         vocab_size=VOCABULARY, hidden_size=128, intermediate_size=256, num_hidden_layers=3, num_attention_heads=4,
         num_key_value_heads=2, max_position_embeddings=2048,
     )  # fmt: skip
-    return _scaled(LlamaForCausalLM, config, seed)
+    return scaled(LlamaForCausalLM, config, seed)
 
 
 def v3(seed: int) -> PreTrainedModel:
@@ -23,10 +23,10 @@ def v3(seed: int) -> PreTrainedModel:
         topk_group=1, first_k_dense_replace=1, kv_lora_rank=32, q_lora_rank=48, qk_rope_head_dim=16, qk_nope_head_dim=32,
         v_head_dim=32, max_position_embeddings=2048,
     )  # fmt: skip
-    return _scaled(DeepseekV3ForCausalLM, config, seed)
+    return scaled(DeepseekV3ForCausalLM, config, seed)
 
 
-def _scaled(cls: type, config: object, seed: int) -> PreTrainedModel:
+def scaled(cls: type, config: object, seed: int) -> PreTrainedModel:
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         model = cls(config)

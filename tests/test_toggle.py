@@ -13,7 +13,7 @@ from labkit.env import dtype_capabilities, machine
 from labkit.errors import BadInput
 from labkit.lab.catalogue import TOGGLES, parse, text
 from labkit.memory.toggles import NoKV, StaticKV
-from labkit.spec import decode, encode, leaves
+from labkit.spec import Spec, decode, encode, leaves
 from labkit.toggle import stack
 
 BASE = Decode("random:tiny-llama", Text("Count: one, two"), tokens=4)
@@ -90,3 +90,8 @@ def test_what_cannot_be_run_is_refused_before_it_starts(work, line):
     with pytest.raises(BadInput, match=line) as refused:
         work.open(machine("cpu"))
     assert "\n" not in str(refused.value)
+
+
+def test_two_specs_of_one_name_are_refused() -> None:
+    with pytest.raises(TypeError, match="both define a spec called greedy"):
+        type("Greedy", (Spec,), {"__module__": "elsewhere"})

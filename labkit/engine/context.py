@@ -1,5 +1,7 @@
 """What a model sees of the text so far: the built part of `cache`. The engine calls it and never asks its kind."""
 
+import copy
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -19,8 +21,11 @@ class Context(Protocol):
     def fill(self, tokens: int, rows: int, seed: int) -> None:
         """Pretend that `tokens` positions of each row were seen: random keys and values of the right shape."""
 
+    def mark(self) -> None:
+        """Remember this length: `rewind` will come back to it."""
+
     def rewind(self, tokens: int) -> None:
-        """Forget everything after the first `tokens` positions."""
+        """Forget everything after the first `tokens` positions: none, or a length that was marked."""
 
     def reorder(self, parents: Tensor) -> None:
         """Row i goes on with the text of row `parents[i]`."""
@@ -42,8 +47,10 @@ def fed(ids: Tensor, new: int, pad: Tensor | None) -> dict[str, Any]:
 class Cached:
     """A transformers cache: only new tokens are fed, keys and values of the others are kept."""
 
-    def __init__(self, cache: Cache, model: PreTrainedModel) -> None:
-        self.cache, self.model = cache, model
+    def __init__(self, make: Callable[[], Cache], model: PreTrainedModel) -> None:
+        self.make, self.model, self.cache = make, model, make()
+        self.windowed = any(self.cache.is_sliding)  # a window has dropped what a cut would need
+        self.marked: dict[int, Cache] = {}
 
     def __len__(self) -> int:
         return int(self.cache.get_seq_length())  # a static cache returns its live tensor
@@ -59,9 +66,17 @@ class Cached:
         for index, layer in enumerate(probe.layers):
             key, value = (_noise(t, tokens, own) for t in (layer.keys, layer.values))
             self.cache.update(key, value, index)
+        self.mark()
+
+    def mark(self) -> None:
+        if self.windowed:
+            self.marked[len(self)] = copy.deepcopy(self.cache)
 
     def rewind(self, tokens: int) -> None:
-        if extra := len(self) - tokens:
+        extra = len(self) - tokens
+        if extra and self.windowed:
+            self.cache = copy.deepcopy(self.marked[tokens]) if tokens else self.make()
+        elif extra:
             self.cache.crop(-extra)  # a negative count removes that many
 
     def reorder(self, parents: Tensor) -> None:
@@ -86,4 +101,4 @@ class Dynamic(Spec):
     needs: ClassVar[frozenset[str]] = frozenset()
 
     def build(self, model: PreTrainedModel, length: int) -> Context:
-        return Cached(DynamicCache(config=model.config), model)
+        return Cached(lambda: DynamicCache(config=model.config), model)

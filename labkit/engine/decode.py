@@ -173,6 +173,7 @@ class Live:
         """Prefill and remember this point, so that slices of decode steps can be timed from it again and again."""
         self.restart()
         event = self.step(self.prompt[:, self.filled :], prefill=True)
+        self.context.mark()
         self.first, self.mark, self.searched = event.tokens, self.ids.shape[1], copy.deepcopy(self.search)
         return event
 

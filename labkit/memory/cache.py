@@ -20,6 +20,9 @@ class Recompute:
     def fill(self, tokens: int, rows: int, seed: int) -> None:
         """Nothing to fill: the tokens themselves are the context."""
 
+    def mark(self) -> None:
+        """The tokens themselves are the mark."""
+
     def rewind(self, tokens: int) -> None:
         """Nothing to forget."""
 
@@ -53,4 +56,4 @@ class Static(Spec):
                 f"static cache of {self.max_tokens} tokens is too short: prompt and reply need {length}; raise max_tokens or leave it at 0",
                 "cache.grow",
             )
-        return Cached(StaticCache(config=model.config, max_cache_len=self.max_tokens or length), model)
+        return Cached(lambda: StaticCache(config=model.config, max_cache_len=self.max_tokens or length), model)

@@ -21,7 +21,7 @@ EARLY = {"yes": True, "no": False, "never": "never"}
 
 
 @dataclass(frozen=True)
-class Ids(Spec):
+class GivenIds(Spec):
     """Given token ids as a prompt."""
 
     ids: tuple[int, ...]
@@ -30,9 +30,9 @@ class Ids(Spec):
         return Start(torch.tensor([self.ids]))
 
 
-def prompts(*lengths: int) -> tuple[Ids, ...]:
+def prompts(*lengths: int) -> tuple[GivenIds, ...]:
     own = torch.Generator().manual_seed(1)
-    return tuple(Ids(tuple(torch.randint(3, 512, (n,), generator=own).tolist())) for n in lengths)
+    return tuple(GivenIds(tuple(torch.randint(3, 512, (n,), generator=own).tolist())) for n in lengths)
 
 
 @pytest.fixture(scope="module", params=SHAPES)
