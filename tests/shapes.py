@@ -1,9 +1,15 @@
 """Small models whose greedy text says something: scaled until tokens vary and no two logits lie close together."""
 
+from dataclasses import dataclass
+
 import torch
 from transformers import DeepseekV3Config, DeepseekV3ForCausalLM, LlamaConfig, LlamaForCausalLM, PreTrainedModel
 
+from labkit.engine.decode import Decode, Live
 from labkit.engine.load import Loaded, load
+from labkit.engine.prompt import Start
+from labkit.env import machine
+from labkit.spec import Spec
 
 VOCABULARY = 512
 
@@ -41,3 +47,24 @@ def loaded(model: PreTrainedModel, name: str) -> Loaded:
     """The model as the loader would give it, with the byte tokenizer of the random models."""
     like = load("random:tiny-llama")
     return Loaded(name, model, like.tokenizer, "random", 2048, frozenset(), frozenset({"full-attention"}))
+
+
+@dataclass(frozen=True)
+class GivenIds(Spec):
+    """Given token ids as a prompt."""
+
+    ids: tuple[int, ...]
+
+    def build(self, tokenizer, vocabulary) -> Start:
+        return Start(torch.tensor([self.ids]))
+
+
+def prompts(*lengths: int) -> tuple[GivenIds, ...]:
+    own = torch.Generator().manual_seed(1)
+    return tuple(GivenIds(tuple(torch.randint(3, 512, (n,), generator=own).tolist())) for n in lengths)
+
+
+def run(shape, wanted: Decode) -> Live:
+    with Live(wanted, machine("cpu"), shape) as live:
+        list(live.steps())
+    return live

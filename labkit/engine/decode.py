@@ -211,8 +211,11 @@ class Live:
         return "".join(self.stream())
 
     def forced(self, ids: Tensor) -> Tensor:
-        """Teacher-forced logits: prefill, then feed `ids` (1, k) one by one to every row. → (k, vocabulary) of the first row."""
+        """Teacher-forced logits: prefill, then feed `ids` (1, k) one by one to every row. → (k, vocabulary) of the first row, fewer when stopped."""
         self.restart()
         rows = [self.forward(self.prompt[:, self.filled :])[:1]]
-        rows += [self.forward(ids[:, i : i + 1].expand(len(self.prompt), 1))[:1] for i in range(ids.shape[1] - 1)]
+        for i in range(ids.shape[1] - 1):
+            if self.stop.is_set():
+                break
+            rows.append(self.forward(ids[:, i : i + 1].expand(len(self.prompt), 1))[:1])
         return torch.cat(rows)

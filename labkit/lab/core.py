@@ -21,7 +21,7 @@ from labkit.lab.predict import Prediction
 from labkit.lab.records import Recorder
 from labkit.lab.report import write_report
 from labkit.lab.story import FONT, Story, paragraph, show
-from labkit.measure.lock import exclusive, wait_until_quiet
+from labkit.measure.lock import Busy, exclusive, wait_until_quiet
 from labkit.toggle import Toggle
 
 PATIENCE_S = {"smoke": 0.0, "quick": 10.0, "full": 10.0}
@@ -74,10 +74,14 @@ class Lab:
         return Decode(name, prompt, tokens=tokens, **how)
 
     @contextmanager
-    def measuring(self, what: str, stop: threading.Event | None = None) -> Iterator[list[str]]:
+    def measuring(self, what: str, stop: threading.Event | None = None) -> Iterator[Busy]:
         """Hold the machine; gives the foreign processes that are busy, which then mark the record."""
         with exclusive(what, stop=stop):
-            yield wait_until_quiet(PATIENCE_S[self.mode])
+            busy = wait_until_quiet(PATIENCE_S[self.mode], stop)
+            try:
+                yield busy
+            finally:
+                busy.end()
 
     def say(self, text: str) -> None:
         """A paragraph made from the numbers of this run."""

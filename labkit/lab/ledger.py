@@ -63,11 +63,11 @@ def claim(key: str) -> Claim:
     return claims()[key]
 
 
-def between(value: float, refuted_to: float, holds_from: float) -> str:
-    """Verdict of one number whose larger values speak for the claim."""
-    if value >= holds_from:
+def between(low: float, high: float, refuted_to: float, holds_from: float) -> str:
+    """Verdict of one number, known to lie in low…high, whose larger values speak for the claim."""
+    if low >= holds_from:
         return "holds"
-    return "refuted" if value <= refuted_to else "undecided"
+    return "refuted" if high <= refuted_to else "undecided"
 
 
 def combine(verdicts: Mapping[str, str]) -> str:

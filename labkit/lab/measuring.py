@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from labkit.engine import naive
@@ -21,6 +22,7 @@ from labkit.measure.attribute import Attribution
 from labkit.measure.clock import Timeline
 from labkit.measure.curve import PROBES, Curve, curve
 from labkit.measure.ladder import Listener, Plan, Row, Rung, climb, write_reply
+from labkit.measure.lock import Stopped, exclusive
 from labkit.spec import encode
 from labkit.toggle import Toggle, stack
 
@@ -35,13 +37,13 @@ class MeasuringLab(Lab):
 
     def tokens(self, base: Decode, *toggles: Toggle) -> list[int]:
         """The reply's token ids, with these toggles on."""
-        with stack(base, toggles).open(self.machine) as live:
+        with exclusive("the tokens of a reply"), stack(base, toggles).open(self.machine) as live:
             live.generate()
             return live.reply()
 
     def oracle(self, base: Decode) -> list[int]:
         """The same by the naive loop, on the stored weights in float32."""
-        with base.open(self.machine) as live:
+        with exclusive("the naive loop"), base.open(self.machine) as live:
             return naive.generate(live.model, live.prompt, base.tokens)[0].tolist()  # type: ignore[no-any-return]
 
     def watch(self, work: Decode, rows: Sequence[str]) -> Timeline:
@@ -94,7 +96,7 @@ class MeasuringLab(Lab):
 
     def _row(self, rung: Rung, name: tuple[str, ...], rows: Sequence[str], busy: Sequence[str]) -> Row:
         label = " + ".join(n.partition(":")[0] for n in name) or ("base" if rung.ratio is None else "base again")
-        note = "machine busy" if busy and rung.ratio else ""
+        note = "machine busy" if rung.ratio and busy else ""
         return Row.of(rung, label, name, self.recorder.rung(rung, label, name, rows, busy), note)
 
     def strip(self, title: str, parts: Mapping[str, Attribution]) -> None:
@@ -125,14 +127,15 @@ class MeasuringLab(Lab):
         )  # fmt: skip
         return found, {"busy": busy, "record": record}
 
-    def panel(self, base: Decode, dimension: str) -> Panel:
+    def panel(self, base: Decode, dimension: str, rows: Sequence[str] = ()) -> Panel:
         """Knobs, Run, Stop and a ladder that grows, starting with the lab's parameter `toggles`."""
         about = f"{describe(load(base.model, self.machine.device))} · {base.threads or self.machine.threads} thread(s)"
 
         def trial(wanted: Sequence[Toggle], stop: threading.Event, on: Listener) -> list[Row]:
-            with self.measuring("the panel", stop) as busy:
-                stacks = [wanted] if wanted else []
-                return self.ladder(base, stacks, Plan(self.pick(0.3, 3.0, 12.0)), busy, ("A009",), stop, on)
+            stacks = [wanted] if wanted else []
+            with suppress(Stopped), self.measuring("the panel", stop) as busy:
+                return self.ladder(base, stacks, Plan(self.pick(0.3, 3.0, 12.0)), busy, rows, stop, on)
+            return []
 
         made = Panel(self.title, about, base, self.machine, trial, dimension)
         made.put(self.toggles)

@@ -111,8 +111,8 @@ class Panel:
         if not rows:
             return self._say("stopped before anything was measured")
         base, last = rows[0], rows[-1]
-        if not base.toggles and not base.partial and not (toggles and self.base_row):
-            self.base_row = base
+        if not base.toggles and not base.partial:
+            self.base_row = base  # the one that the new row's ratio is against
         if toggles or last.partial:
             self.rows.append(last)
         self._draw()

@@ -62,7 +62,7 @@ class Recorder:
             tokens=sum(timeline.tokens) if timeline else 0,
             ttft_s=timeline.ttft_s if timeline else None,
             inter_token_s=timeline.percentiles_s() if timeline else {},
-            decode_tps=timeline.decode_tps if timeline else None,
+            decode_tps=timeline.decode_tps / live.prompts if timeline else None,
             total_tps=timeline.decode_tps if timeline else None,
             memory=rung.memory,
             quality=vars(rung.quality) if rung.quality else {},
@@ -72,7 +72,7 @@ class Recorder:
                 "verdict": rung.verdict,
                 "ratio": vars(rung.ratio) if rung.ratio and np.isfinite(rung.ratio.high) else None,
             },
-            reasons=dict(rung.memory.get("why", {})),
+            reasons=dict(rung.memory["why"]) | dict.fromkeys(("ttft_s", "inter_token_s", "decode_tps"), "of the first reply: a cold one"),
             **speed,
         )
 

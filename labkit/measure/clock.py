@@ -46,17 +46,22 @@ class FakeClock:
 
 @dataclass(frozen=True)
 class Stamped:
-    """One event of a reply and when it was there, in seconds since the request."""
+    """One event of a reply and when it was there, in seconds of the engine since the request."""
 
     at_s: float
     event: Event
 
 
 def stamp(events: Iterable[Event], clock: Clock) -> Iterator[Stamped]:
-    """Events as they come, each with its time since the first was asked for."""
-    start = clock.now()
-    for event in events:
-        yield Stamped(clock.now() - start, event)
+    """Events as they come, each with the time spent on making it and those before: what a listener draws is not counted."""
+    coming, spent_s = iter(events), 0.0
+    while True:
+        start = clock.now()
+        event = next(coming, None)
+        spent_s += clock.now() - start
+        if event is None:
+            return
+        yield Stamped(spent_s, event)
 
 
 @dataclass(frozen=True)

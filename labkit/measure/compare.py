@@ -9,6 +9,7 @@ from labkit.measure.stats import MATTERS, Ratio
 
 SLICE_S = 0.03  # long against the clock's grain and the scheduler's
 MOST_ROUNDS = 40
+ALIKE = (1 + MATTERS) ** 2  # an interval within this says that there is no difference worth a word
 FEWEST_ROUNDS = 8  # fewer pairs have no 99 % interval
 
 
@@ -67,5 +68,5 @@ def verdict(ratio: Ratio | None, busy: Sequence[str] = (), worse_text: bool = Fa
         return "cheaper but worse text" if worse_text else "faster"
     if ratio.high < 1 and ratio.value <= 1 / (1 + MATTERS):
         return "slower"
-    settled = math.isfinite(ratio.high) and ratio.high / max(ratio.low, 1e-9) < (1 + MATTERS) ** 4
-    return "no difference" if settled else "undecided"
+    alike = ratio.low > 1 / ALIKE and ratio.high < ALIKE
+    return "no difference" if alike else "undecided"

@@ -66,7 +66,8 @@ def curve(base: Decode, contexts: Sequence[int], machine: Machine, rounds: int, 
         for live in lives:
             live.prepare()  # also the warm-up
         samples = interleave(lives, clock, [1] * len(lives), rounds)
-        traces = [[_attention(live, clock) for _ in range(probes)] for live in lives]
+        probed = [[_attention(live, clock) for live in lives] for _ in range(probes)]  # in turn, like the steps
+        traces = [[some[i] for some in probed] for i in range(len(lives))]
         seconds = [[trace.seconds for trace in some] for some in traces]
         flops = [some[0].flops for some in traces if some]
         at = contexts.index(explained_at)

@@ -14,7 +14,7 @@ from labkit.measure.attribute import Attribution, attribute
 from labkit.measure.ceiling import Ceilings, ceilings
 from labkit.measure.clock import Clock, RealClock, Stamped, Timeline, stamp
 from labkit.measure.compare import interleave, plan_rounds, verdict
-from labkit.measure.memory import by_name
+from labkit.measure.memory import own
 from labkit.measure.quality import Quality, quality
 from labkit.measure.stats import Ratio, paired_ratio
 from labkit.measure.trace import StepCounts, count_step
@@ -177,4 +177,4 @@ def _rung(
     worse = bool(score and base_score and score.worse_than(base_score))
     word = "base" if times is base_times and not partial else verdict(ratio, busy, worse)
     detail = None if partial else explain(live, float(np.median(samples)))
-    return Rung(live, samples, ratio, "undecided" if partial else word, timeline, score, detail, by_name(live), partial)
+    return Rung(live, samples, ratio, "undecided" if partial else word, timeline, score, detail, own(live), partial)

@@ -4,9 +4,10 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import psutil
 from filelock import FileLock, Timeout
@@ -75,12 +76,16 @@ def others(look_s: float = LOOK_S) -> list[str]:
     """Names of foreign processes if together they used over a tenth of a core during `look_s`; else nothing."""
     before = _cpu_seconds()
     time.sleep(look_s)
+    return _users(before, look_s)
+
+
+def _users(before: dict[int, tuple[str, float]], look_s: float) -> list[str]:
     ours = _ours()
     used: dict[str, float] = {}
     for pid, (name, seconds) in _cpu_seconds().items():
         if pid in ours or name.lower().startswith(BROWSERS):
             continue
-        used[name] = used.get(name, 0.0) + seconds - before.get(pid, (name, seconds))[1]
+        used[name] = used.get(name, 0.0) + seconds - before.get(pid, (name, 0.0))[1]  # born since: all of it
     if sum(used.values()) / look_s <= BUSY_CORES:
         return []
     ranked = sorted(used.items(), key=lambda kv: -kv[1])
@@ -88,9 +93,34 @@ def others(look_s: float = LOOK_S) -> list[str]:
     return [f"{name} {seconds / look_s:.0%}" for name, seconds in named]
 
 
-def wait_until_quiet(patience_s: float) -> list[str]:
-    """Wait up to `patience_s` for the others to finish. What is still busy then marks the record."""
+class Busy(Sequence[str]):
+    """Foreign processes that were busy before a measurement or have been since: looked at anew until it is over."""
+
+    def __init__(self, before: Sequence[str]) -> None:
+        self.before, self.start, self.start_s = list(before), _cpu_seconds(), time.monotonic()
+        self.over: list[str] | None = None
+
+    def now(self) -> list[str]:
+        """Their names."""
+        if self.over is not None:
+            return self.over
+        return self.before or _users(self.start, max(LOOK_S, time.monotonic() - self.start_s))
+
+    def end(self) -> None:
+        """The measurement is over: what comes later is not its fault."""
+        self.over = self.now()
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.now()[index]
+
+    def __len__(self) -> int:
+        return len(self.now())
+
+
+def wait_until_quiet(patience_s: float, stop: threading.Event | None = None) -> Busy:
+    """Wait up to `patience_s` for the others to finish. What is still busy then, or gets busy later, marks the record."""
     deadline = time.monotonic() + patience_s
     while (busy := others()) and time.monotonic() < deadline:
-        pass
-    return busy
+        if stop is not None and stop.is_set():
+            raise Stopped("waiting for the others to finish")
+    return Busy(busy)

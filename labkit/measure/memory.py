@@ -20,20 +20,26 @@ def process_peak_bytes() -> int | None:
     return None
 
 
+def own(live: Live) -> dict[str, Any]:
+    """Bytes of this variant alone; the other names need a process of its own (`by_name`), and say so."""
+    weights = {p.data_ptr(): p.nbytes for p in live.model.parameters()}
+    others = ("process", "process_peak", "allocated", "reserved", "device")
+    return {
+        "weights": sum(weights.values()),
+        "kv": live.context.nbytes(),
+        **dict.fromkeys(others),
+        "why": dict.fromkeys(others, "several variants share this process"),
+    }
+
+
 def by_name(live: Live) -> dict[str, Any]:
-    """Bytes under each name now. None with a reason in "why" where the device cannot say.
+    """Bytes under each name now, in a process that holds one variant. None with a reason in "why" where the device cannot say.
 
     weights: parameters of this variant. kv: what its cache holds. allocated/reserved: the device allocator's peaks.
     process: resident now. process_peak: its highest. device: in use on the device by everybody.
     """
     why: dict[str, str] = {}
-    weights = {p.data_ptr(): p.nbytes for p in live.model.parameters()}
-    out: dict[str, Any] = {
-        "weights": sum(weights.values()),
-        "kv": live.context.nbytes(),
-        "process": psutil.Process().memory_info().rss,
-        "process_peak": process_peak_bytes(),
-    }
+    out: dict[str, Any] = own(live) | {"process": psutil.Process().memory_info().rss, "process_peak": process_peak_bytes()}
     if out["process_peak"] is None:
         why["process_peak"] = "this system has no /proc"
     if live.machine.device == "cuda":

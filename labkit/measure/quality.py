@@ -33,7 +33,8 @@ class Quality:
 def perplexity(live: Live, reply: list[int]) -> float:
     """exp of the mean negative log-likelihood of `reply` after the prompt, fed token by token."""
     ids = torch.tensor([reply], device=live.prompt.device)
-    return float(torch.nn.functional.cross_entropy(live.forced(ids).float(), ids[0]).exp())
+    logits = live.forced(ids).float()
+    return float(torch.nn.functional.cross_entropy(logits, ids[0, : len(logits)]).exp())
 
 
 def quality(live: Live, reply: list[int], base_reply: list[int]) -> Quality:
@@ -42,6 +43,7 @@ def quality(live: Live, reply: list[int], base_reply: list[int]) -> Quality:
     first = next((i for i, (mine, theirs) in enumerate(pairs) if mine != theirs), None)
     if live.loaded.origin.startswith("random"):
         return Quality(len(pairs), first, None, "random weights: their text says nothing")
-    if live.stop.is_set():
+    surprise = None if live.stop.is_set() else perplexity(live, base_reply[:SCORED])
+    if live.stop.is_set():  # perhaps meanwhile
         return Quality(len(pairs), first, None, "stopped before the text was scored")
-    return Quality(len(pairs), first, perplexity(live, base_reply[:SCORED]))
+    return Quality(len(pairs), first, surprise)

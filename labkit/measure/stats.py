@@ -61,10 +61,8 @@ class Fit:
     p: float
     p_low: float
     p_high: float
-    growth_low: float  # lower end of b·max(n)^p, in the unit of y
-
-    def at(self, n: np.ndarray) -> np.ndarray:
-        return self.a + self.b * n**self.p
+    growth_low: float  # ends of b·max(n)^p, in the unit of y
+    growth_high: float
 
 
 def _not_negative(basis: np.ndarray) -> np.ndarray:
@@ -100,7 +98,8 @@ def fit_growth(n: list[int], samples: list[list[float]], draws: int = 200, level
         again.append(_fit_once(x, medians, powers))
     low, high = (1 - level) / 2, (1 + level) / 2
     ps, growth = np.array([g[2] for g in again]), np.array([g[1] * x[-1] ** g[2] for g in again])
-    return Fit(a, b, p, float(np.quantile(ps, low)), float(np.quantile(ps, high)), float(np.quantile(growth, low)))
+    ends = [float(np.quantile(values, end)) for values in (ps, growth) for end in (low, high)]
+    return Fit(a, b, p, *ends)
 
 
 def slope(n: list[int], samples: list[list[float]], draws: int = 400, level: float = LEVEL) -> Ratio:

@@ -16,24 +16,7 @@ from labkit.engine.decode import Live
 from labkit.measure.clock import Clock
 
 PROBE = "labkit-probe"
-
-
-class _Counter(TorchDispatchMode):
-    """Counts operators that reach the device; views cost no launch."""
-
-    launches = 0
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.launches += not func.is_view
-        return func(*args, **(kwargs or {}))
-
-
-def count_launches(live: Live) -> int:
-    """Operators of one decode step at the prepared point."""
-    live.rewind()
-    with _Counter() as counter:
-        live.advance(1)
-    return counter.launches
+PRODUCTS = {"linear": 0, "mm": 0, "bmm": 0, "matmul": 0, "_grouped_mm": 0, "addmm": 1, "baddbmm": 1}  # operator → place of the left matrix
 
 
 @dataclass
@@ -43,6 +26,31 @@ class AttentionTrace:
     seconds: float = 0.0
     flops: float = 0.0
     calls: int = 0
+    inside: bool = False
+
+
+class _Counter(TorchDispatchMode):
+    """Counts operators that reach the device, for views cost no launch, and FLOPs of matrix products outside attention."""
+
+    def __init__(self, attention: AttentionTrace) -> None:
+        super().__init__()
+        self.attention, self.launches, self.flops = attention, 0, 0.0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        self.launches += not func.is_view
+        place = PRODUCTS.get(func.overloadpacket.__name__)
+        if place is not None and not self.attention.inside:
+            self.flops += 2 * out.numel() * args[place].shape[-1]
+        return out
+
+
+def count_launches(live: Live) -> int:
+    """Operators of one decode step at the prepared point."""
+    live.rewind()
+    with _Counter(AttentionTrace()) as counter:
+        live.advance(1)
+    return counter.launches
 
 
 def _kernel(name: str, module: nn.Module) -> Callable[..., Any]:
@@ -58,9 +66,9 @@ def attention_probe(live: Live, clock: Clock) -> Iterator[AttentionTrace]:
     name, trace = live.work.attention.kernel, AttentionTrace()
 
     def probe(module: nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, **kwargs: Any) -> Any:
-        start = clock.now()
+        trace.inside, start = True, clock.now()
         out = _kernel(name, module)(module, query, key, value, mask, **kwargs)
-        trace.seconds += clock.now() - start
+        trace.seconds, trace.inside = trace.seconds + clock.now() - start, False
         rows, heads, asked, width = query.shape
         trace.flops += 2 * rows * heads * asked * key.shape[-2] * (width + value.shape[-1])
         trace.calls += 1
@@ -77,24 +85,23 @@ def attention_probe(live: Live, clock: Clock) -> Iterator[AttentionTrace]:
         AttentionMaskInterface._global_mapping.pop(PROBE, None)
 
 
-def parameter_use(model: Any, positions: int) -> Iterator[tuple[nn.Parameter, float, float]]:
-    """(parameter, share of it that is read, positions it is multiplied with) for a step over `positions` positions.
+def parameter_use(model: Any, positions: int) -> Iterator[tuple[nn.Parameter, float]]:
+    """(parameter, share of its bytes that a step over `positions` positions reads).
 
-    An embedding is looked up, the head sees the last position only, and of E experts each token chooses k:
-    bytes are read of every chosen expert, FLOPs follow the choices.
+    An embedding is looked up, and of E experts each position chooses k.
     """
     head, embedding = model.get_output_embeddings().weight, model.get_input_embeddings().weight
     experts = getattr(model.config, "n_routed_experts", None) or getattr(model.config, "num_local_experts", None)
     chosen = getattr(model.config, "num_experts_per_tok", None) or 0
     for p in model.parameters():
         if p is head:
-            yield p, 1.0, 1.0
+            yield p, 1.0
         elif p is embedding:
-            yield p, min(1.0, positions / p.shape[0]), 0.0
+            yield p, min(1.0, positions / p.shape[0])
         elif p.ndim == 3 and p.shape[0] == experts:
-            yield p, min(1.0, positions * chosen / experts), positions * chosen / experts
+            yield p, min(1.0, positions * chosen / experts)
         else:
-            yield p, 1.0, float(positions) if p.ndim >= 2 else 0.0
+            yield p, 1.0
 
 
 @dataclass(frozen=True)
@@ -111,15 +118,16 @@ class StepCounts:
 
 
 def count_step(live: Live, clock: Clock) -> tuple[StepCounts, AttentionTrace]:
-    """Count one decode step at the prepared point, and time its attention."""
-    launches = count_launches(live)
+    """Count one decode step at the prepared point, and time its attention in another: counting slows it down."""
+    live.rewind()
+    with attention_probe(live, clock) as counted, _Counter(counted) as counter:
+        live.advance(1)
     live.rewind()
     with attention_probe(live, clock) as trace:
         (event,) = live.advance(1)
-    uses = list(parameter_use(live.model, event.positions))
-    flops = sum(2 * p.numel() * rows for p, _, rows in uses) + trace.flops
+    flops, launches = counter.flops + trace.flops, counter.launches
     return StepCounts(
-        weight_bytes=int(sum(p.nbytes * share for p, share, _ in uses)),
+        weight_bytes=int(sum(p.nbytes * share for p, share in parameter_use(live.model, event.positions))),
         kv_bytes=live.context.nbytes(),
         flops=flops,
         surplus_flops=flops * (event.positions - len(event.tokens)) / event.positions,

@@ -7,7 +7,6 @@ from itertools import combinations
 import pytest
 import torch
 import transformers.masking_utils as masks
-from shapes import VOCABULARY, llama, loaded, v3
 
 from labkit.engine import context, naive
 from labkit.engine.clone import weights_sha256
@@ -18,6 +17,7 @@ from labkit.lab.catalogue import TOGGLES, text
 from labkit.memory.toggles import StaticKV
 from labkit.spec import Spec
 from labkit.toggle import changed, stack
+from tests.shapes import VOCABULARY, llama, loaded, v3
 
 SHAPES = {"llama": (llama, 6), "v3": (v3, 3)}  # seeds whose greedy text varies
 CASES = [cls(**case) for cls in TOGGLES for case in cls.cases]

@@ -14,8 +14,7 @@ from labkit.env import machine
 from labkit.errors import BadInput
 from labkit.lab.catalogue import TOGGLES, text
 from labkit.toggle import Toggle, stack
-from tests.engine.test_search import prompts, run
-from tests.shapes import loaded, scaled
+from tests.shapes import loaded, prompts, run, scaled
 
 PLAIN = {
     "vocab_size": 512, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 3, "num_attention_heads": 4,

@@ -1,6 +1,6 @@
 """Beams, batches and processors against transformers' own `generate`."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pytest
 import torch
@@ -8,31 +8,16 @@ import torch
 from labkit.engine.beam import Beams
 from labkit.engine.decode import Decode, Live
 from labkit.engine.processors import Processors
-from labkit.engine.prompt import Batch, RandomKV, Start
+from labkit.engine.prompt import Batch, RandomKV
 from labkit.engine.search import Sample
 from labkit.env import machine
 from labkit.errors import BadInput
 from labkit.memory.cache import Off, Static
-from labkit.spec import Spec, decode, encode, with_leaf
-from tests.shapes import llama, loaded, v3
+from labkit.spec import decode, encode, with_leaf
+from tests.shapes import llama, loaded, prompts, run, v3
 
 SHAPES = {"llama": llama, "v3": v3}
 EARLY = {"yes": True, "no": False, "never": "never"}
-
-
-@dataclass(frozen=True)
-class GivenIds(Spec):
-    """Given token ids as a prompt."""
-
-    ids: tuple[int, ...]
-
-    def build(self, tokenizer, vocabulary) -> Start:
-        return Start(torch.tensor([self.ids]))
-
-
-def prompts(*lengths: int) -> tuple[GivenIds, ...]:
-    own = torch.Generator().manual_seed(1)
-    return tuple(GivenIds(tuple(torch.randint(3, 512, (n,), generator=own).tolist())) for n in lengths)
 
 
 @pytest.fixture(scope="module", params=SHAPES)
@@ -43,12 +28,6 @@ def shape(request):
 def work(*lengths: int, tokens: int = 20, **slots) -> Decode:
     given = prompts(*lengths)
     return Decode("shape", given[0] if len(given) == 1 else Batch(given), tokens, threads=1, **slots)
-
-
-def run(shape, wanted: Decode) -> Live:
-    with Live(wanted, machine("cpu"), shape) as live:
-        list(live.steps())
-    return live
 
 
 def generate(shape, ids, **options):

@@ -3,17 +3,22 @@
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import pytest
 
 from labkit.engine.decode import Decode
 from labkit.env import Capability, Machine
-from labkit.lab.catalogue import text
+from labkit.lab.catalogue import TOGGLES, text
 from labkit.measure.attribute import Attribution, Part
 from labkit.measure.ladder import Progress, Row
 from labkit.measure.stats import Ratio
+from labkit.spec import Spec
 from labkit.toggle import Toggle
 
 BASE = Decode("random:tiny-llama")
+CASES = [pytest.param(cls(**case), id=f"{cls.name}-{i}") for cls in TOGGLES for i, case in enumerate(cls.cases)]
 HOSTILE = '<img src=x onerror="alert(1)">&'
 NO_FP16 = {"float16": Capability(False, "this processor has no fp16 units")}
 
@@ -55,3 +60,18 @@ def trial(tokens: int = 20, token_s: float = 0.005) -> Callable[..., list[Row]]:
 
     run.calls = []  # type: ignore[attr-defined]
     return run
+
+
+@dataclass(frozen=True)
+class Probe(Toggle):
+    """A toggle that checks nothing itself."""
+
+    of: ClassVar = Spec
+    name: ClassVar[str] = "probe"
+    owns: ClassVar[str] = "nothing"
+
+    kind: str = field(default="a", metadata={"choices": ("a", "b")})
+    rate: float = field(default=0.5, metadata={"range": (0.0, 1.0, 0.1), "unit": "per second"})
+
+    def __call__(self, work):
+        return work

@@ -1,6 +1,6 @@
 import re
-from dataclasses import dataclass, field, fields
-from typing import ClassVar, get_type_hints
+from dataclasses import fields
+from typing import get_type_hints
 
 import pytest
 
@@ -8,10 +8,7 @@ from labkit.errors import BadInput
 from labkit.lab import catalogue
 from labkit.lab.catalogue import TOGGLES, by_name, parse, text
 from labkit.memory.toggles import StaticKV
-from labkit.spec import Spec
-from labkit.toggle import Toggle
-
-CASES = [pytest.param(cls(**case), id=f"{cls.name}-{i}") for cls in TOGGLES for i, case in enumerate(cls.cases)]
+from tests.lab.fakes import CASES, Probe
 
 
 @pytest.mark.parametrize("toggle", CASES)
@@ -35,21 +32,6 @@ def test_every_field_can_be_read_from_text_and_has_a_control(cls) -> None:
         assert get_type_hints(cls)[each.name] in (str, int, float)
         assert each.metadata["label"]
         assert "choices" in each.metadata or "range" in each.metadata
-
-
-@dataclass(frozen=True)
-class Probe(Toggle):
-    """A toggle that checks nothing itself."""
-
-    of: ClassVar = Spec
-    name: ClassVar[str] = "probe"
-    owns: ClassVar[str] = "nothing"
-
-    kind: str = field(default="a", metadata={"choices": ("a", "b")})
-    rate: float = field(default=0.5, metadata={"range": (0.0, 1.0, 0.1), "unit": "per second"})
-
-    def __call__(self, work):
-        return work
 
 
 def test_choices_and_ranges_are_checked_for_the_toggle(monkeypatch) -> None:

@@ -10,8 +10,7 @@ from labkit.lab.knobs import Knob, knobs, read, write
 from labkit.memory.cache import Static
 from labkit.memory.toggles import DynamicKV, NoKV, StaticKV
 from labkit.spec import with_leaf
-from tests.lab.fakes import BASE, HOSTILE, NO_FP16, machine
-from tests.lab.test_catalogue import CASES
+from tests.lab.fakes import BASE, CASES, HOSTILE, NO_FP16, machine
 
 
 def made(base=BASE, **capabilities) -> dict[str, Knob]:

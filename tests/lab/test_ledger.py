@@ -11,8 +11,8 @@ from labkit.lab.ledger import KINDS, NOT_TESTED, SIGNS, claim, claims, combine, 
 from labkit.measure.stats import Fit, Ratio
 
 
-def fit(p, growth_low=1.0):
-    return Fit(20.0, 0.01, p, p - 0.05, p + 0.05, growth_low)
+def fit(p, growth_low=1.0, growth_high=9.0, wide=0.05):
+    return Fit(20.0, 0.01, p, p - wide, p + wide, growth_low, growth_high)
 
 
 def exponent(value):
@@ -21,7 +21,7 @@ def exponent(value):
 
 SPEEDS = {16: 10.0, 1024: 10.0}
 FLIPS = {  # claim: measurements that must give holds, and measurements that must give refuted
-    "B005": ({"ignored": 5.0, "allowed": 2.0}, {"ignored": 5.0, "allowed": 1.0}),
+    "B005": ({"ignored": 5.0, "allowed": 2.0, "ended": True}, {"ignored": 5.0, "allowed": 1.0, "ended": True}),
     "B011": ({"flops": exponent(2.0), "seconds": exponent(1.9)}, {"flops": exponent(1.0), "seconds": exponent(0.9)}),
     "B012": ({"ratios": [3.0, 6.0, 12.0]}, {"ratios": [2.0, 2.1, 2.2]}),
     "B080": (
@@ -31,11 +31,17 @@ FLIPS = {  # claim: measurements that must give holds, and measurements that mus
     "B106": ({"fit": fit(2.0)}, {"fit": fit(1.0)}),
 }
 BETWEEN = {
-    "B005": {"ignored": 5.0, "allowed": 1.3},
+    "B005": {"ignored": 5.0, "allowed": 1.3, "ended": True},
     "B012": {"ratios": [2.0, 5.0, 5.0]},
     "B080": {"decode_tps": SPEEDS, "new_tps": {16: 9.0, 1024: 9.0}, "all_tps": SPEEDS},
     "B106": {"fit": fit(1.3)},
 }
+STRADDLING = [  # the value is on one side, its interval is not
+    ("B106", {"fit": fit(1.0, wide=0.6)}),
+    ("B106", {"fit": fit(0.1, growth_low=0.0, growth_high=9.0)}),  # no growth seen, and much not excluded
+    ("B011", {"flops": exponent(1.0), "seconds": Ratio(1.15, 0.3, 2.4)}),
+    ("B005", {"ignored": 5.0, "allowed": 1.0, "ended": False}),
+]
 
 
 TABLES = {"labs": 16, "systems": 158, "claims": 229, "snippets": 36, "contradictions": 23}
@@ -119,10 +125,6 @@ def test_named_cases_that_split_hold_in_part():
     assert combine({"a": "holds", "b": "undecided"}) == "undecided"
 
 
-def test_no_growth_refutes_whatever_the_power():
-    assert judged(lab01.JUDGES, "B106", {"fit": fit(3.0, growth_low=0.0)}, [])[0] == "refuted"
-
-
 def test_a_busy_machine_gives_no_verdict_but_says_what_was_measured():
     verdict, why = judged(lab01.JUDGES, "B012", FLIPS["B012"][1], ["make 80%"])
     assert verdict == "undecided"
@@ -133,3 +135,12 @@ def test_every_verdict_has_a_sign_and_unknown_names_are_refused():
     assert {"holds", "refuted", "undecided", "holds in part"} <= set(SIGNS)
     with pytest.raises(BadInput, match="unknown claim"):
         claim("B999")
+
+
+@pytest.mark.parametrize(("key", "measures"), STRADDLING)
+def test_an_interval_that_straddles_decides_nothing(key, measures):
+    assert lab01.JUDGES[key](**measures)[0] == "undecided"
+
+
+def test_no_growth_is_refuted_when_much_growth_is_excluded():
+    assert lab01.JUDGES["B106"](fit=fit(0.1, growth_low=0.0, growth_high=1.5))[0] == "refuted"

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from labkit.measure.clock import FakeClock, Timeline
+from labkit.measure.clock import FakeClock, Timeline, stamp
 from labkit.measure.compare import interleave, plan_rounds, verdict
 from labkit.measure.stats import SIGNS, Ratio, fit_growth, paired_ratio, signed_rank_tail, slope
 
@@ -58,6 +58,7 @@ def test_rounds_follow_the_budget_within_their_limits():
         (Ratio(1.01, 1.005, 1.015), (), False, "no difference"),
         (Ratio(1.0, 0.99, 1.01), (), False, "no difference"),
         (Ratio(1.2, 0.9, 1.5), (), False, "undecided"),
+        (Ratio(1.035, 0.995, 1.075), (), False, "undecided"),  # narrow, and not around 1
         (Ratio(1.5, 0.0, float("inf")), (), False, "undecided"),
         (Ratio(1.5, 1.4, 1.6), ("make 90%",), False, "undecided"),
         (None, (), False, "not measurable here"),
@@ -109,3 +110,17 @@ def test_decode_speed_leaves_the_first_token_out():
     assert reply.ttft_s == 4.0 and reply.decode_tps == pytest.approx(10)
     assert reply.new_over_all_tps == pytest.approx(4 / 4.3) and reply.all_over_all_tps == pytest.approx(100 / 4.3)
     assert Timeline((1.0,), (1,), 5).decode_tps == 0 and Timeline((1.0,), (1,), 5).percentiles_s()["p99"] is None
+
+
+def test_drawing_between_two_tokens_is_not_their_time():
+    clock, seen = FakeClock(), []
+
+    def steps():
+        for _ in range(3):
+            clock.advance(1.0)
+            yield "token"
+
+    for stamped in stamp(steps(), clock):
+        seen.append(stamped.at_s)
+        clock.advance(0.5)  # a listener draws
+    assert seen == [1.0, 2.0, 3.0]

@@ -55,12 +55,35 @@ def _raise_inside():
         ({n: (f"p{n}", 0.02) for n in range(1, 6)}, ["p1 4%"]),  # many small ones together: busy, and one is named
         ({1: ("chromium", 0.5), 2: ("firefox-bin", 0.5)}, []),  # the browser that shows the lab
         ({7: ("python", 0.5)}, []),  # this run's own tree
+        ({99: ("cc1", 0.4)}, ["cc1 80%"]),  # born during the look
     ],
 )
 def test_who_is_busy(monkeypatch, used, named):
-    idle = {pid: (name, 0.0) for pid, (name, _) in used.items()}
+    idle = {pid: (name, 0.0) for pid, (name, _) in used.items() if pid != 99}
     readings = iter([idle, used])
     monkeypatch.setattr(lock, "_cpu_seconds", lambda: next(readings))
     monkeypatch.setattr(lock, "_ours", lambda: {7})
     monkeypatch.setattr(lock.time, "sleep", lambda _: None)
     assert others(0.5) == named
+
+
+def test_who_gets_busy_during_a_measurement_marks_it_and_who_comes_later_does_not(monkeypatch):
+    now = {1: ("make", 0.0)}
+    monkeypatch.setattr(lock, "_cpu_seconds", lambda: dict(now))
+    monkeypatch.setattr(lock, "_ours", set)
+    monkeypatch.setattr(lock, "others", list)
+    busy = lock.wait_until_quiet(0.0)
+    assert not busy and list(busy) == []
+    now[2] = ("cc1", 5.0)
+    assert busy[0].startswith("cc1")
+    busy.end()
+    now[3] = ("later", 50.0)
+    assert len(busy) == 1 and busy[0].startswith("cc1")
+
+
+def test_waiting_for_quiet_can_be_stopped(monkeypatch):
+    monkeypatch.setattr(lock, "others", lambda: ["make 40%"])
+    stop = threading.Event()
+    stop.set()
+    with pytest.raises(Stopped):
+        lock.wait_until_quiet(10.0, stop)

@@ -1,9 +1,9 @@
 """What a step reads, computes and launches, against the modules themselves."""
 
 import pytest
-from shapes import llama, loaded, v3
 
 from labkit.algorithm.toggles import Eager
+from labkit.engine.cost import cost
 from labkit.engine.decode import Decode, Live
 from labkit.engine.prompt import RandomKV
 from labkit.env import machine
@@ -11,6 +11,7 @@ from labkit.measure.clock import FakeClock, RealClock
 from labkit.measure.trace import count_step, parameter_use
 from labkit.memory.toggles import NoKV
 from labkit.toggle import stack
+from tests.shapes import llama, loaded, v3
 
 HERE = machine("cpu")
 
@@ -36,12 +37,25 @@ def test_experts_are_read_by_choice():
     model = v3(0)
     experts = {id(p): p for p in model.parameters() if p.ndim == 3}
     assert experts
-    for p, read, multiplied in parameter_use(model, 1):
+    for p, read in parameter_use(model, 1):
         if id(p) in experts:
-            assert read == multiplied == 2 / 8
-    for p, read, multiplied in parameter_use(model, 64):
-        if id(p) in experts:
-            assert read == 1.0 and multiplied == 16.0
+            assert read == 2 / 8
+    assert all(read == 1.0 for p, read in parameter_use(model, 64) if id(p) in experts)
+
+
+@pytest.mark.parametrize("kernel", [None, Eager()], ids=["sdpa", "eager"])
+@pytest.mark.parametrize(("make", "context"), [(llama, 64), (v3, 64), (v3, 300)], ids=["llama", "v3", "v3-long"])
+def test_flops_of_a_cached_step_equal_the_cost_model(make, context, kernel):
+    model = make(0)
+    found, _ = counts(model, "given", *([kernel] if kernel else []), context=context)
+    assert found.flops == cost(model.config.to_dict()).step_flops(context)
+
+
+@pytest.mark.parametrize("make", [llama, v3], ids=["llama", "v3"])
+def test_flops_without_a_cache_equal_a_prefill_in_the_cost_model(make):
+    model = make(0)
+    found, _ = counts(model, "given", NoKV())
+    assert found.flops == cost(model.config.to_dict()).prefill_flops(65)
 
 
 def test_without_a_cache_nearly_all_flops_are_surplus():

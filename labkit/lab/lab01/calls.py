@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from labkit.engine.decode import Decode
+from labkit.engine.load import load
 from labkit.engine.prompt import RandomTokens, Text
 from labkit.lab import figures
 from labkit.lab.child import in_child
@@ -13,6 +14,7 @@ from labkit.lab.measuring import MeasuringLab
 from labkit.measure.attribute import Attribution
 from labkit.measure.curve import Curve
 from labkit.measure.ladder import Row, write_reply
+from labkit.measure.lock import exclusive
 from labkit.measure.stats import Ratio, paired_ratio
 from labkit.spec import encode
 from labkit.toggle import Toggle, stack
@@ -50,7 +52,7 @@ class Lab01(MeasuringLab):
         """Which positions each step computes, counted on a real run with and without a cache."""
         counted = []
         for toggles in ([off], []):
-            with stack(work, toggles).open(self.machine) as live:
+            with exclusive("positions computed"), stack(work, toggles).open(self.machine) as live:
                 counted.append([event.positions for event in live.steps()])
         ends = counted[0]  # without a cache a step computes all positions; with one, only what is new
         self.recorder.write("positions computed per step", rows, values={"no_cache": ends, "cache": counted[1]}, tokens=len(ends))
@@ -58,7 +60,7 @@ class Lab01(MeasuringLab):
 
     def cache_growth(self, work: Decode) -> None:
         """Shapes and bytes of the first layer's keys and values after each step."""
-        with work.open(self.machine) as live:
+        with exclusive("the growth of the cache"), work.open(self.machine) as live:
             for step, event in enumerate(live.steps(), start=1):
                 layer = live.context.cache.layers[0]  # type: ignore[attr-defined]
                 shapes = f"keys {tuple(layer.keys.shape)}, values {tuple(layer.values.shape)}"
@@ -86,7 +88,8 @@ class Lab01(MeasuringLab):
         found = []
         for total in totals:
             one = replace(work, prompt=RandomTokens(prompt), tokens=total - prompt)
-            memory = in_child(one, self.machine.device)
+            with exclusive("memory in a fresh process"):
+                memory = in_child(one, self.machine.device)
             self.recorder.write(f"memory at {total} tokens", rows, model=work.model, work=encode(one), memory=memory,
                                 reasons=memory["why"], tokens=one.tokens)  # fmt: skip
             found.append(memory)
@@ -98,33 +101,36 @@ class Lab01(MeasuringLab):
             self.story.figure(*figures.memory(totals, [m["kv"] for m in found], [m["process_peak"] or m["process"] for m in found]))
 
     def limits(self, key: str, ids: Sequence[str], short: int, long: int, rows: Sequence[str]) -> None:
-        """Wall time of replies at two limits that count the prompt, end-of-text ignored and allowed."""
+        """Wall time of replies at two limits that count the prompt, end-of-text ignored and allowed; each once forth and once back."""
         if "real" in self.missing:
             self.undecided(key, self.missing["real"])
             return
-        seconds: dict[tuple[int, bool], float] = {}
+        cases = [(limit, eos) for eos in (False, True) for limit in (short, long)]
+        seconds, ended = dict.fromkeys(cases, 0.0), True
         with self.measuring("two limits") as busy:
-            for stop_at_eos in (False, True):
-                for limit in (short, long):
-                    seconds[limit, stop_at_eos] = sum(self._limited(i, limit, stop_at_eos) for i in ids)
+            self._limited(ids[0], short, False)  # warm-up
+            for prompt, (limit, eos) in [(i, case) for i in ids for order in (cases, cases[::-1]) for case in order]:
+                took_s, whole = self._limited(prompt, limit, eos)
+                seconds[limit, eos] += took_s
+                ended = ended and (whole or not eos or limit == short)
         ignored, allowed = (seconds[long, eos] / seconds[short, eos] for eos in (False, True))
-        values = {"short": short, "long": long, "ignored": ignored, "allowed": allowed, "prompts": list(ids)}
+        values = {"short": short, "long": long, "ignored": ignored, "allowed": allowed, "ended": ended, "prompts": list(ids)}
         record = self.recorder.write("wall time at two limits", rows, busy, model=self.model("real"), values=values)
-        self.settle(key, busy, record, ignored=ignored, allowed=allowed)
+        self.settle(key, busy, record, ignored=ignored, allowed=allowed, ended=ended)
 
-    def _limited(self, prompt: str, limit: int, stop_at_eos: bool) -> float:
-        """Seconds of a reply under `limit` tokens in all, the prompt counted (as max_length does)."""
-        text = Text(self.prompts[prompt], chat=True)
-        with Decode(self.model("real"), text, tokens=1).open(self.machine) as live:
-            new = limit - live.prompt.shape[1]
-        with Decode(self.model("real"), text, tokens=max(1, new), stop_at_eos=stop_at_eos).open(self.machine) as live:
-            return write_reply(live)[1].at_s[-1]
+    def _limited(self, prompt: str, limit: int, stop_at_eos: bool) -> tuple[float, bool]:
+        """Seconds of a reply under `limit` tokens in all, the prompt counted (as max_length does); whether it ended by itself."""
+        text, loaded = Text(self.prompts[prompt], chat=True), load(self.model("real"), self.machine.device)
+        new = max(1, limit - text.build(loaded.tokenizer, 0).ids.shape[1])
+        with Decode(self.model("real"), text, tokens=new, stop_at_eos=stop_at_eos).open(self.machine) as live:
+            tokens, timeline = write_reply(live)
+            return timeline.at_s[-1], tokens[-1] in loaded.eos
 
     def total_speeds(self, key: str, prompts: Sequence[int], tokens: int, rows: Sequence[str]) -> None:
-        """Three speeds of the same replies, by prompt length."""
+        """Three speeds of the same replies, by prompt length, after a warm-up."""
         found = {}
         with self.measuring("three speeds") as busy:
-            for n in prompts:
+            for n in (prompts[0], *prompts):
                 with Decode(self.model("speed"), RandomTokens(n), tokens=tokens).open(self.machine) as live:
                     found[n] = write_reply(live)[1]
         speeds = {n: (t.decode_tps, t.new_over_all_tps, t.all_over_all_tps) for n, t in found.items()}
