@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from labkit.env import ROOT
 from labkit.errors import BadInput
@@ -29,7 +30,7 @@ def _missing(folder: Path, name: str) -> list[str]:
     raise BadInput(f"no texts {name}-*.txt in {folder}: they are part of the repository")
 
 
-def train_tokenizer(texts: Sequence[str], entries: int) -> Tokenizer:
+def train_tokenizer(texts: Sequence[str], entries: int) -> PreTrainedTokenizerFast:
     """Byte-level BPE. Each digit is a token of its own, so that a number is recalled digit by digit."""
     tokenizer = Tokenizer(models.BPE())
     split = [pre_tokenizers.Split(Regex(r), "isolated") for r in (r"\p{N}", WORDS)]
@@ -38,10 +39,9 @@ def train_tokenizer(texts: Sequence[str], entries: int) -> Tokenizer:
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     trainer = trainers.BpeTrainer(vocab_size=entries, special_tokens=[START, END], initial_alphabet=alphabet, show_progress=False)
     tokenizer.train_from_iterator(texts, trainer)
-    return tokenizer
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token=START, eos_token=END, clean_up_tokenization_spaces=False)
 
 
-def tokens(tokenizer: Tokenizer, texts: Sequence[str]) -> np.ndarray:
+def tokens(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> np.ndarray:
     """All documents in one row of ids, each after a start token."""
-    start = tokenizer.token_to_id(START)
-    return np.concatenate([np.array([start, *encoding.ids], np.int64) for encoding in tokenizer.encode_batch(list(texts))])
+    return np.concatenate([np.array([tokenizer.bos_token_id, *ids]) for ids in tokenizer(list(texts), add_special_tokens=False).input_ids])

@@ -7,67 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from tokenizers import Tokenizer
 
-SPECIAL = 2  # start and end
-SYLLABLES = (
-    "ba be bi bo da de di do fa fe ga go ha he ka ke ki ko la le li lo ma me mi mo na ne ni no pa pe ra re ri ro sa se si so ta te ti to "
-    "va ve vi vo wa za ze zo"
-).split()
-SURNAMES = "赵钱孙李周吴郑王冯陈卫蒋沈韩杨朱秦许何吕张孔曹严华金魏陶姜谢邹苏潘葛范彭鲁韦马苗方任袁柳史唐"
-GIVEN = "云飞德玄明亮权策布超羽忠良文武安平成和义仁信勇智达元宝山河海天龙虎凤英雄杰豪春秋冬雪梅兰竹松"
-DIGITS = 4
+from labkit.measure.recall import DIGITS, Facts, repeated
 
 Sample = tuple[np.ndarray, np.ndarray]
-
-
-def name(rng: np.random.Generator, language: str) -> str:
-    """A person's name; there are millions in English and a hundred thousand in Chinese, so a new one is nearly always unseen."""
-    if language == "zh":
-        return str(rng.choice(list(SURNAMES))) + "".join(rng.choice(list(GIVEN), rng.integers(1, 3)))
-    return "".join(rng.choice(SYLLABLES, rng.integers(2, 4))).capitalize()
-
-
-@dataclass(frozen=True)
-class Facts:
-    """Builds facts ("The code of NAME is 7391.") as token lists. `text`: language → ids to fill the space between with."""
-
-    tokenizer: Tokenizer
-    text: dict[str, np.ndarray]
-
-    def parts(self, language: str, who: str, code: str) -> tuple[list[int], list[int], list[int]]:
-        """Question, digits and full stop of one fact. The Chinese wording has the name beside the number."""
-        question, stop = (f"拨给{who}：", "。") if language == "zh" else (f" The code of {who} is ", ".")
-        digits = [i for digit in code for i in self._ids(digit)]
-        return self._ids(question), digits, self._ids(stop)
-
-    def _ids(self, text: str) -> list[int]:
-        return self.tokenizer.encode(text).ids  # type: ignore[no-any-return]
-
-    def draw(self, rng: np.random.Generator, language: str, count: int) -> list[tuple[list[int], list[int], list[int]]]:
-        """`count` facts about different people."""
-        people: dict[str, None] = {}
-        while len(people) < count:
-            people[name(rng, language)] = None
-        return [self.parts(language, who, "".join(map(str, rng.integers(0, 10, DIGITS)))) for who in people]
-
-    def filler(self, rng: np.random.Generator, language: str, count: int) -> list[int]:
-        """`count` tokens of running text."""
-        text = self.text[language]
-        at = int(rng.integers(0, len(text) - count))
-        return text[at : at + count].tolist()  # type: ignore[no-any-return]
-
-    def needle(self, rng: np.random.Generator, language: str, distance: int, facts: int = 1) -> tuple[list[int], list[int]]:
-        """(prompt that ends with the question, digits of the answer). The oldest of `facts` facts is asked for.
-
-        `distance`: tokens from the first digit in the fact to the first digit of the answer; at least what the facts need.
-        """
-        drawn = self.draw(rng, language, facts)
-        ids = [0] + [i for question, digits, stop in drawn for i in (*question, *digits, *stop)]
-        question, digits, _ = drawn[0]
-        first_digit = 1 + len(question)
-        ids += self.filler(rng, language, max(0, distance - (len(ids) - first_digit) - len(question)))
-        return ids + question, digits
 
 
 @dataclass(frozen=True)
@@ -80,9 +23,7 @@ class Repeats:
 
     def __call__(self, rng: np.random.Generator, length: int) -> Sample:
         period = min(int(rng.integers(self.low, self.high + 1)), (length + 1) // 2)
-        once = rng.choice(self.entries - SPECIAL, period, replace=False) + SPECIAL
-        ids = np.tile(once, (length + 1) // period + 1)[: length + 1]
-        return ids, (np.arange(length) >= period).astype(np.float32)
+        return repeated(rng, self.entries, period, length + 1), (np.arange(length) >= period).astype(np.float32)
 
 
 @dataclass(frozen=True)
@@ -98,7 +39,8 @@ class AskedFacts:
     def __call__(self, rng: np.random.Generator, length: int) -> Sample:
         language = "zh" if rng.random() < 0.5 else "en"
         drawn = self.facts.draw(rng, language, int(rng.integers(1, self.most + 1)))
-        ids, answers = [0], []
+        ids: list[int] = [0]
+        answers: list[int] = []
         for question, digits, stop in drawn:
             ids += question + digits + stop + self._gap(rng, language, len(drawn))
         while True:
@@ -116,7 +58,7 @@ class AskedFacts:
 
     def _finish(self, rng: np.random.Generator, language: str, ids: list[int], answers: Sequence[int], length: int) -> Sample:
         ids = (ids + self.facts.filler(rng, language, max(0, length + 1 - len(ids))))[: length + 1]
-        weights = np.full(length, self.around, np.float32)
+        weights: np.ndarray = np.full(length, self.around, np.float32)
         for at in answers:
             weights[at - 1 : at - 1 + DIGITS] = self.answer
         return np.array(ids), weights

@@ -6,9 +6,10 @@ write the previous token into a subspace; layer 1 gets heads that compare it wit
 """
 
 import math
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 OFFSETS = (1, 1, 2, 2, 3, 4)  # positions that the heads of layer 0 look back
 PREVIOUS = (0, 1)  # heads of layer 0 that write
@@ -20,7 +21,7 @@ QUERY = 6.0  # length of the constant in the query's latent
 
 
 @torch.no_grad()
-def look_back(model: nn.Module) -> None:
+def look_back(model: Any) -> None:
     """Write the circuit into a freshly initialised DeepseekV3ForCausalLM with at least two layers and eight heads."""
     config, layers = model.config, model.model.layers
     for name, p in model.named_parameters():
@@ -35,7 +36,7 @@ def look_back(model: nn.Module) -> None:
     _match_and_copy(layers[1].self_attn, token, before, value, key, config)
 
 
-def _shared_direction(model: nn.Module) -> Tensor:
+def _shared_direction(model: Any) -> Tensor:
     """Give all embeddings one common component: what a head needs to see that a position is there at all. (hidden,)"""
     config, table = model.config, model.model.embed_tokens.weight
     signs = (torch.randint(0, 2, (config.hidden_size,), generator=torch.Generator().manual_seed(1)) * 2 - 1).float()
@@ -45,7 +46,7 @@ def _shared_direction(model: nn.Module) -> Tensor:
     return unit
 
 
-def _offset_heads(attention: nn.Module, shared: Tensor, frequencies: Tensor, config: object) -> None:
+def _offset_heads(attention: Any, shared: Tensor, frequencies: Tensor, config: Any) -> None:
     """Heads whose rotary query is turned by a fixed number of positions against the key."""
     nope, rope, latent = config.qk_nope_head_dim, config.qk_rope_head_dim, config.kv_lora_rank
     seen = CONSTANT / math.sqrt(1 + CONSTANT**2) * config.hidden_size**0.5  # the shared component after the norm
@@ -63,7 +64,7 @@ def _offset_heads(attention: nn.Module, shared: Tensor, frequencies: Tensor, con
             heads[head, nope + 2 * i, 0], heads[head, nope + 2 * i + 1, 0] = size * math.cos(turn), -size * math.sin(turn)
 
 
-def _write_previous(attention: nn.Module, token: Tensor, before: Tensor, config: object) -> None:
+def _write_previous(attention: Any, token: Tensor, before: Tensor, config: Any) -> None:
     """Layer 0: the value is what identifies the token; the output puts it into the subspace `before`."""
     nope, width, heads = config.qk_nope_head_dim, config.v_head_dim, config.num_attention_heads
     attention.kv_a_proj_with_mqa.weight[:nope] = token
@@ -75,7 +76,7 @@ def _write_previous(attention: nn.Module, token: Tensor, before: Tensor, config:
         out[:, head] = before.T * WRITE
 
 
-def _match_and_copy(attention: nn.Module, token: Tensor, before: Tensor, value: Tensor, key: int, config: object) -> None:
+def _match_and_copy(attention: Any, token: Tensor, before: Tensor, value: Tensor, key: int, config: Any) -> None:
     """Layer 1: the query is this token, the key is the token before, the value is this token in another basis."""
     nope, rope, width, heads = config.qk_nope_head_dim, config.qk_rope_head_dim, config.v_head_dim, config.num_attention_heads
     down = attention.kv_a_proj_with_mqa.weight

@@ -19,24 +19,25 @@ from typing import Any
 import numpy as np
 import torch
 from torch.nn import functional as F
-from transformers import DeepseekV3Config, DeepseekV3ForCausalLM, PreTrainedTokenizerFast
+from transformers import DeepseekV3Config, DeepseekV3ForCausalLM
 
 from labkit.env import home, machine
-from labkit.training.corpus import END, START, documents, tokens, train_tokenizer
-from labkit.training.recall import AskedFacts, Facts, Repeats, RunningText, Sample, batch
+from labkit.measure.recall import Facts
+from labkit.training.corpus import documents, tokens, train_tokenizer
+from labkit.training.recall import AskedFacts, Repeats, RunningText, Sample, batch
 from labkit.training.start import look_back
 
 ENTRIES, CONTEXT, SEED = 6144, 256, 0
 LEARNING_RATE, BETAS, DECAY, CLIP = 2e-3, (0.9, 0.95), 0.01, 1.0
 BALANCE = 5e-3  # at DeepSeek's 1e-3 two of the eight experts take everything in so short a training
 SAVE_EVERY, SAY_EVERY = 100, 25
-SHAPE = dict(
-    vocab_size=ENTRIES, hidden_size=256, intermediate_size=512, moe_intermediate_size=128, num_hidden_layers=6, num_attention_heads=8,
-    num_key_value_heads=8, kv_lora_rank=64, q_lora_rank=96, qk_nope_head_dim=32, qk_rope_head_dim=16, v_head_dim=32, n_routed_experts=8,
-    num_experts_per_tok=2, n_shared_experts=1, n_group=1, topk_group=1, routed_scaling_factor=1.0, first_k_dense_replace=1,
-    max_position_embeddings=CONTEXT, tie_word_embeddings=True, bos_token_id=0, eos_token_id=1, initializer_range=0.06,
-    rope_parameters={"rope_type": "default", "rope_theta": 1000.0},
-)  # fmt: skip
+SHAPE = {
+    "vocab_size": ENTRIES, "hidden_size": 256, "intermediate_size": 512, "moe_intermediate_size": 128, "num_hidden_layers": 6, "num_attention_heads": 8,
+    "num_key_value_heads": 8, "kv_lora_rank": 64, "q_lora_rank": 96, "qk_nope_head_dim": 32, "qk_rope_head_dim": 16, "v_head_dim": 32, "n_routed_experts": 8,
+    "num_experts_per_tok": 2, "n_shared_experts": 1, "n_group": 1, "topk_group": 1, "routed_scaling_factor": 1.0, "first_k_dense_replace": 1,
+    "max_position_embeddings": CONTEXT, "tie_word_embeddings": True, "bos_token_id": 0, "eos_token_id": 1, "initializer_range": 0.06,
+    "rope_parameters": {"rope_type": "default", "rope_theta": 1000.0},
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ class Training:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         texts = {language: documents(language, held_out=False) for language in ("en", "zh")}
-        self.tokenizer = train_tokenizer(texts["en"][:110] + texts["zh"], ENTRIES)
+        self.tokenizer = train_tokenizer(texts["en"][:110] + texts["zh"], ENTRIES)  # as much English as Chinese
         self.phases = phases(Facts(self.tokenizer, {language: tokens(self.tokenizer, some) for language, some in texts.items()}))
         torch.manual_seed(SEED)
         config = DeepseekV3Config(**SHAPE)
@@ -105,7 +106,7 @@ class Training:
         look_back(self.model)
         self.optimizer = torch.optim.AdamW(self.model.parameters(), LEARNING_RATE, BETAS, weight_decay=DECAY, fused=True)
         self.balance = Balance(self.model)
-        self.done = {"phase": 0, "step": 0, "tokens": 0, "seconds": 0.0}
+        self.done: dict[str, Any] = {"phase": 0, "step": 0, "tokens": 0, "seconds": 0.0}
 
     @property
     def checkpoint(self) -> Path:
@@ -178,8 +179,7 @@ class Training:
         """bfloat16 safetensors with tokenizer, and the facts that the card is written from."""
         where = self.folder / "model"
         self.model.eval().to(torch.bfloat16).save_pretrained(where)
-        wrapped = PreTrainedTokenizerFast(tokenizer_object=self.tokenizer, bos_token=START, eos_token=END, clean_up_tokenization_spaces=False)
-        wrapped.save_pretrained(where)
+        self.tokenizer.save_pretrained(where)
         facts = {"tokens": self.done["tokens"], "seconds": round(self.done["seconds"]), "phases": [_plain(p) for p in self.phases]}
         (where / "training.json").write_text(json.dumps(facts, indent=1) + "\n")
 
