@@ -16,8 +16,10 @@ from labkit.engine.config import gives
 from labkit.engine.folder import folder_model
 from labkit.engine.quiet import quiet
 from labkit.engine.random_models import random_model, shapes, stream_name
+from labkit.env import ROOT
 from labkit.errors import BadInput, unknown
 
+TINY = "tiny-deepseek"  # ships with the repository; its card is in data/models
 _one_at_a_time = threading.Lock()  # the switches of `quiet` belong to the whole process
 
 
@@ -36,7 +38,7 @@ class Loaded:
 
 def names() -> list[str]:
     """What `load` knows by name; a stream also takes a width (random:stream-1024), and any local folder its path."""
-    return ["random:stream", "random:stream-v3", *shapes(), smollm2.NAME]
+    return [TINY, smollm2.NAME, "random:stream", "random:stream-v3", *shapes()]
 
 
 def load(name: str, device: str = "cpu") -> Loaded:
@@ -75,6 +77,9 @@ def _source(name: str) -> tuple[Any, Any, str]:
     """Model on the CPU, tokenizer, origin."""
     if name == smollm2.NAME:
         return smollm2.smollm2()
+    if name == TINY:
+        model, tokenizer, _ = folder_model(ROOT / "data" / "models" / TINY)
+        return model, tokenizer, "trained for these labs, stored as bfloat16"
     return random_model(name) if name.startswith("random:") else folder_model(Path(name))
 
 

@@ -65,7 +65,7 @@ class Recorder:
             decode_tps=timeline.decode_tps / live.prompts if timeline else None,
             total_tps=timeline.decode_tps if timeline else None,
             memory=rung.memory,
-            quality=vars(rung.quality) if rung.quality else {},
+            quality=vars(rung.quality) | {"perplexity": rung.quality.perplexity} if rung.quality else {},
             partial=rung.partial,
             values={
                 "weights_survive": survives(live.loaded.model, live.work.weights.dtype),

@@ -15,7 +15,7 @@ from labkit.measure.ceiling import Ceilings, ceilings
 from labkit.measure.clock import Clock, RealClock, Stamped, Timeline, stamp
 from labkit.measure.compare import interleave, plan_rounds, verdict
 from labkit.measure.memory import own
-from labkit.measure.quality import Quality, quality
+from labkit.measure.quality import Quality, quality, score
 from labkit.measure.stats import Ratio, paired_ratio
 from labkit.measure.trace import StepCounts, count_step
 
@@ -143,7 +143,7 @@ def climb(
     with ExitStack() as opened:
         lives = [opened.enter_context(work.open(machine, stop)) for work in works]
         replies = [_reply(live, plan, on) for live in reversed(lives)][::-1]  # the variant first: it is what one waits to see
-        scores = [quality(live, r[0], replies[0][0]) if r[0] and replies[0][0] else None for live, r in zip(lives, replies, strict=True)]
+        scores = _scores(lives, [tokens for tokens, _ in replies])
         times: list[list[float]] = [[] for _ in lives]
         if not stop.is_set():
             for live in lives:
@@ -155,6 +155,16 @@ def climb(
 
 def _reply(live: Live, plan: Plan, on: Listener | None) -> tuple[list[int], Timeline | None]:
     return write_reply(live, on) if plan.reply and not live.stop.is_set() else ([], None)
+
+
+def _scores(lives: Sequence[Live], replies: Sequence[list[int]]) -> list[Quality | None]:
+    """Each reply against the base's, and the base's reply under each variant."""
+    why = "random weights: their text says nothing" if lives[0].loaded.origin.startswith("random") else ""
+    scores = [None if why or not replies[0] or live.stop.is_set() else score(live, replies[0]) for live in lives]
+    if lives[0].stop.is_set():  # the last one may have been cut short
+        scores, why = [None] * len(lives), "stopped before the text was scored"
+    pairs = zip(replies, scores, strict=True)
+    return [quality(reply, replies[0], mine, scores[0], why) if reply and replies[0] else None for reply, mine in pairs]
 
 
 def _pairs(lives: Sequence[Live], clock: Clock, plan: Plan, on: Listener | None) -> list[list[float]]:
