@@ -31,7 +31,7 @@ def refused(name: str) -> str:
 
 def test_every_shipped_name_is_listed() -> None:
     real = [f"random:{shape}" for shape in ("deepseek-v2-lite", "deepseek-v3", "llama-2-7b", "qwen2-7b", "r1-distill-qwen-1.5b")]
-    assert names() == ["random:stream", "random:stream-v3", *real, "random:tiny-llama", "random:tiny-v3", "smollm2-135m"]
+    assert names() == ["tiny-deepseek", "smollm2-135m", "random:stream", "random:stream-v3", *real, "random:tiny-llama", "random:tiny-v3"]
 
 
 @pytest.mark.parametrize("name", SMALL)
