@@ -100,10 +100,19 @@ def _value(name: str, text: str, default: Any) -> Any:
         return text
     try:
         value = ast.literal_eval(text.capitalize() if text in ("true", "false") else text)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, TypeError):
         value = [text] if isinstance(default, list) else text
+    try:
+        return _like(value, default)
+    except (TypeError, OverflowError) as err:
+        kind = type(default).__name__
+        raise BadInput(f"parameter {name}={text!r} is not of the right type: {name} is a {kind}, as in {default!r}") from err
+
+
+def _like(value: Any, default: Any) -> Any:
+    """`value` as the type of `default`, each element of a list as that of the default's first. Raises TypeError."""
     if isinstance(default, float) and type(value) is int:
-        value = float(value)
+        return float(value)
     if default is not None and type(value) is not type(default):
-        raise BadInput(f"parameter {name}={text!r} is not of the right type: {name} is a {type(default).__name__}, as in {default!r}")
-    return value
+        raise TypeError(type(value))
+    return [_like(each, default[0]) for each in value] if isinstance(default, list) and default else value

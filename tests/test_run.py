@@ -88,9 +88,16 @@ def test_a_failing_cell_says_what_and_where(tmp_path: Path, own_home: Path, capf
     assert not marked(own_home)
 
 
-@pytest.mark.parametrize("raised", ["labkit.BadInput('no such toggle:\\n use kv')", "OSError(28, 'No space left on device')"])
+@pytest.mark.parametrize(
+    "raised",
+    [
+        "labkit.BadInput('no such toggle:\\n use kv')",
+        "NotFetched('no such toggle: use kv')",
+        "OSError(28, 'No space left on device')",
+    ],
+)
 def test_bad_input_in_the_kernel_is_one_line_and_code_2(raised: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    labs = write_lab(tmp_path / "labs", f"import labkit\nraise {raised}")
+    labs = write_lab(tmp_path / "labs", f"import labkit\nfrom labkit.errors import NotFetched\nraise {raised}")
     assert run(labs, [], "smoke") == 2
     (line,) = capfd.readouterr().err.splitlines()
     assert line.startswith(("labkit: no such toggle: use kv", "labkit: the disk is full"))
