@@ -3,13 +3,12 @@
 import ast
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from labkit.errors import BadInput, unknown
-
-MODES = ("smoke", "quick", "full")
+from labkit.lab.modes import check_mode
 
 
 @dataclass(frozen=True)
@@ -26,6 +25,10 @@ class Lab:
         """Seconds that a quick run may take."""
         given = self.defaults.get("budget_s")
         return float(given) if given else None
+
+    def given(self, values: Mapping[str, Any]) -> "Lab":
+        """The lab with other values for some of its parameters."""
+        return replace(self, defaults={**self.defaults, **values})
 
 
 def labs(folder: Path) -> list[Lab]:
@@ -69,13 +72,6 @@ def _literal(path: Path, name: str, source: str) -> Any:
         return ast.literal_eval(source)
     except (ValueError, SyntaxError) as err:
         raise BadInput(f"{path.name}: parameter {name} is not a literal") from err
-
-
-def check_mode(mode: str) -> str:
-    """The mode itself. Raises BadInput for one that does not exist."""
-    if mode not in MODES:
-        raise unknown("mode", mode, MODES)
-    return mode
 
 
 def parameters(lab: Lab, mode: str, given: Iterable[str]) -> dict[str, Any]:

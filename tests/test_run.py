@@ -127,6 +127,12 @@ def test_twice_the_budget_fails_in_quick_mode_only(tmp_path: Path, capfd: pytest
     assert "more than twice its budget" in capfd.readouterr().err
 
 
+def test_the_budget_that_was_given_is_the_one_that_counts(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    labs = write_lab(tmp_path / "labs", "time.sleep(0.5)", parameters=PARAMETERS.replace("150", "0.1"))
+    assert run(labs, [], "quick", ["budget_s=90"]) == 0
+    assert "s of 90 s" in capfd.readouterr().out
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("when", ["starting", "in a cell"])
 def test_a_killed_kernel_ends_its_lab_and_leaves_nothing(when: str, tmp_path: Path, own_home: Path) -> None:

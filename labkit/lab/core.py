@@ -98,7 +98,7 @@ class Lab:
         print(f"{'yes' if ok else 'NO'}: {what}")
 
     def predict(self, key: str, question: str, **how: Any) -> Prediction:
-        """Ask before measuring; `settle_prediction` puts the result beside the guess."""
+        """Ask before measuring; `reveal` puts the result beside the guess."""
         self.predictions[key] = Prediction(self.name, key, question, headless=self.story.headless, **how)
         return self.predictions[key]
 
