@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from labkit import tasks
 from labkit.env import ROOT
-from labkit.errors import BadInput, unknown
+from labkit.errors import BadInput, brief, unknown
 
 LABS = ROOT / "notebooks"
 
@@ -102,6 +102,14 @@ def _parser() -> tuple[_Parser, dict[str, Any]]:
     return parser, dict(commands.choices)
 
 
+def _refused(err: OSError) -> str:
+    """One line for what the system refused, and what to do about it."""
+    if err.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"the disk is full ({err.filename or err.strerror}): free some space; what was recorded is safe"
+    what = f"{err.filename}: {err.strerror}" if err.filename else brief(err)
+    return f"{what}: see that it can be read and written, or set LABKIT_HOME to another folder"
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
@@ -115,9 +123,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"labkit: {err}", file=sys.stderr)
         return 2
     except OSError as err:
-        if err.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        print(f"labkit: the disk is full ({err.filename or err.strerror}): free some space; what was recorded is safe", file=sys.stderr)
+        print(f"labkit: {_refused(err)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130

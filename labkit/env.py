@@ -22,6 +22,12 @@ def home() -> Path:
     return ROOT if (ROOT / "notebooks").is_dir() else Path.home() / "labkit"
 
 
+def child_environment(**more: str) -> dict[str, str]:
+    """The environment of a child process: it finds this labkit from any folder."""
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    return os.environ | {"PYTHONPATH": path} | more
+
+
 @dataclass(frozen=True)
 class Capability:
     """Whether the machine can do a thing, and one clause that says why (not)."""
@@ -115,8 +121,8 @@ def _cores() -> int:
 
 def _threads(cores: int) -> int:
     given = os.environ.get("LABKIT_THREADS", "")
-    if given and not (given.isdigit() and 1 <= int(given) <= 1024):
-        raise BadInput(f"LABKIT_THREADS={given!r}: give a whole number of threads, at least 1")
+    if given and given not in map(str, range(1, cores + 1)):
+        raise BadInput(f"LABKIT_THREADS={given[:20]!r}: use 1 to {cores}, this machine has {cores} cores")
     return int(given) if given else cores
 
 

@@ -19,6 +19,10 @@ class BadInput(Exception):
         return [f"BadInput: {self}"]
 
 
+class NotFetched(BadInput):
+    """A model that this machine can fetch, but has not. Its message says the command."""
+
+
 def unknown(kind: str, name: object, known: Iterable[str]) -> BadInput:
     """One line for a name that does not exist, with the nearest one that does."""
     names = sorted(known)

@@ -18,9 +18,11 @@ from jupyter_core.utils import ensure_async
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, DeadKernelError
 
-from labkit.env import ROOT
+from labkit.env import child_environment
+from labkit.errors import BadInput, NotFetched
 from labkit.measure.record import save
 
+BAD_INPUT = (BadInput.__name__, NotFetched.__name__)  # a kernel tells only the name of what was raised
 FULL = (errno.ENOSPC, errno.EDQUOT)
 DISK_FULL = tuple(f"[Errno {number}]" for number in FULL)
 
@@ -81,7 +83,8 @@ async def _execute(client: NotebookClient, folder: Path, story: Path, say: Calla
     with (folder / "kernel.log").open("wb") as log:
         try:
             client.km = AsyncKernelManager(kernel_name="python3")
-            await client.async_start_new_kernel(cwd=str(folder), env=_environment(story), stdout=log, stderr=log)
+            env = child_environment(LABKIT_STORY=str(story))  # the story's path marks the kernel and all its children
+            await client.async_start_new_kernel(cwd=str(folder), env=env, stdout=log, stderr=log)
             await client.async_start_new_kernel_client()
             for index, cell in enumerate(client.nb.cells):
                 if cell.cell_type == "code":
@@ -108,12 +111,6 @@ async def _close(client: NotebookClient) -> None:
         client.kc.stop_channels()
     if client.km is not None:
         await ensure_async(client.km.shutdown_kernel(now=True))
-
-
-def _environment(story: Path) -> dict[str, str]:
-    """The kernel finds this labkit from any folder, and the story's path marks it and all its children."""
-    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
-    return os.environ | {"LABKIT_STORY": str(story), "PYTHONPATH": path}
 
 
 def reap(story: Path) -> list[int]:
@@ -144,7 +141,7 @@ def _outcome(name: str, seconds: float, cell: int, error: BaseException | None) 
     if error is None:
         return Outcome(name, seconds)
     if isinstance(error, CellExecutionError):
-        if error.ename == "BadInput":
+        if error.ename in BAD_INPUT:
             return Outcome(name, seconds, 2, error.evalue)
         said = " ".join(error.evalue.split())
         if error.ename == "OSError" and said.startswith(DISK_FULL):

@@ -3,13 +3,12 @@
 import ast
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from labkit.errors import BadInput, unknown
-
-MODES = ("smoke", "quick", "full")
+from labkit.lab.modes import check_mode
 
 
 @dataclass(frozen=True)
@@ -26,6 +25,10 @@ class Lab:
         """Seconds that a quick run may take."""
         given = self.defaults.get("budget_s")
         return float(given) if given else None
+
+    def given(self, values: Mapping[str, Any]) -> "Lab":
+        """The lab with other values for some of its parameters."""
+        return replace(self, defaults={**self.defaults, **values})
 
 
 def labs(folder: Path) -> list[Lab]:
@@ -71,13 +74,6 @@ def _literal(path: Path, name: str, source: str) -> Any:
         raise BadInput(f"{path.name}: parameter {name} is not a literal") from err
 
 
-def check_mode(mode: str) -> str:
-    """The mode itself. Raises BadInput for one that does not exist."""
-    if mode not in MODES:
-        raise unknown("mode", mode, MODES)
-    return mode
-
-
 def parameters(lab: Lab, mode: str, given: Iterable[str]) -> dict[str, Any]:
     """What is injected into a lab: its mode, and `name=value` texts parsed to the type of the default.
 
@@ -100,10 +96,19 @@ def _value(name: str, text: str, default: Any) -> Any:
         return text
     try:
         value = ast.literal_eval(text.capitalize() if text in ("true", "false") else text)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, TypeError):
         value = [text] if isinstance(default, list) else text
+    try:
+        return _like(value, default)
+    except (TypeError, OverflowError) as err:
+        kind = type(default).__name__
+        raise BadInput(f"parameter {name}={text!r} is not of the right type: {name} is a {kind}, as in {default!r}") from err
+
+
+def _like(value: Any, default: Any) -> Any:
+    """`value` as the type of `default`, each element of a list as that of the default's first. Raises TypeError."""
     if isinstance(default, float) and type(value) is int:
-        value = float(value)
+        return float(value)
     if default is not None and type(value) is not type(default):
-        raise BadInput(f"parameter {name}={text!r} is not of the right type: {name} is a {type(default).__name__}, as in {default!r}")
-    return value
+        raise TypeError(type(value))
+    return [_like(each, default[0]) for each in value] if isinstance(default, list) and default else value

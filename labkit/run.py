@@ -17,9 +17,10 @@ from papermill.parameterize import parameterize_notebook
 from labkit.env import home
 from labkit.errors import BadInput
 from labkit.kernel import Outcome, Stop, run_lab, save
+from labkit.lab.modes import check_mode
 from labkit.lab.report import Section, page
 from labkit.measure.record import read_lines, records_path
-from labkit.notebooks import Lab, check_mode, chosen, parameters
+from labkit.notebooks import Lab, chosen, parameters
 
 LIMIT_S = {"smoke": 300.0, "quick": 900.0, "full": 3600.0}
 FREE_BYTES = 200 * 2**20
@@ -38,7 +39,8 @@ def run(
     Raises BadInput, before anything starts, for an unknown lab, mode or parameter, a wrong value or too little disk.
     """
     check_mode(mode)
-    plan = [(lab, parameters(lab, mode, given)) for lab in chosen(folder, names)]
+    asked = [(lab, parameters(lab, mode, given)) for lab in chosen(folder, names)]
+    plan = [(lab.given(values), values) for lab, values in asked]
     if limit_s is not None and not limit_s > 0:
         raise BadInput(f"--timeout {limit_s:g}: give seconds above 0")
     where = _run_folder()

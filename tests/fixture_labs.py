@@ -7,7 +7,7 @@ import nbformat
 import psutil
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-PARAMETERS = 'mode = "quick"\ndevice = "auto"\nspeed_model = "random:stream"\ntokens = 8\nratio = 1.5\nwarm = True\nbudget_s = 150'
+PARAMETERS = 'mode = "quick"\ndevice = "auto"\nspeed_model = "random:stream"\ntokens = 8\nratio = 1.5\nwarm = True\ntoggles = ["eager"]\nbudget_s = 150'
 START = """\
 import json, os, sys, time, uuid
 def tell(**line):

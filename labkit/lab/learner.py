@@ -1,13 +1,16 @@
 """What the learner did, kept over restarts in home()/learner.json: predictions, answers, the own stack."""
 
 import json
-import os
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
+
 from labkit.env import home
+from labkit.measure import record
+
+PATIENCE_S = 10  # for another kernel that is writing: a write takes milliseconds
 
 
 def path() -> Path:
@@ -31,17 +34,9 @@ def load() -> dict[str, dict[str, Any]]:
 
 
 def save(section: str, key: str, value: Any) -> None:
-    """Set one entry. Written aside and moved: a crash leaves the old file or the new one, never half of one."""
-    data = load()
-    data.setdefault(section, {})[key] = value
+    """Set one entry, one kernel at a time. A crash leaves the old file or the new one. Raises OSError when it cannot be written."""
     path().parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path().parent, prefix="learner-", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(data, file, ensure_ascii=False, indent=1, allow_nan=False)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path())
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with FileLock(path().with_name("learner.json.lock"), timeout=PATIENCE_S):
+        data = load()
+        data.setdefault(section, {})[key] = value
+        record.save(path(), json.dumps(data, ensure_ascii=False, indent=1, allow_nan=False))

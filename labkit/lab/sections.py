@@ -6,6 +6,7 @@ from html import escape
 from typing import Any
 
 from labkit.lab import ledger
+from labkit.lab.numbers import three
 from labkit.measure import stats
 
 SIGNS = stats.SIGNS | ledger.SIGNS
@@ -14,11 +15,11 @@ TONES = {"✓": "good", "▲": "good", "✗": "bad", "▼": "bad", "≠": "bad",
 
 
 def text(value: Any) -> str:
-    """Any value as escaped text without control characters; a number with what digits it is worth."""
+    """Any value as escaped text without control characters; a count in full, a measured number with the digits it is worth."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         plain = "" if value is None else str(value)
         return escape(re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", "", plain))
-    return f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:.3g}"
+    return f"{value:,}" if isinstance(value, int) else three(value)
 
 
 def verdict(word: Any) -> str:
@@ -87,7 +88,7 @@ def predictions(lines: Sequence[dict[str, Any]]) -> str:
 
 
 def _plain(value: Any, unit: Any) -> str:
-    return f"{value:,.4g} {unit or ''}".strip() if isinstance(value, int | float) else str(value)
+    return f"{three(value)} {unit or ''}".strip() if isinstance(value, int | float) else str(value)
 
 
 def _guess(line: dict[str, Any]) -> str:
@@ -103,7 +104,7 @@ def _measured(line: dict[str, Any]) -> str:
 
 
 def _factor(value: Any) -> str:
-    return "" if value is None else f"{value:.3g}×" if isinstance(value, int | float) else str(value)
+    return "" if value is None else f"{three(value)}×" if isinstance(value, int | float) else str(value)
 
 
 def ladder(line: dict[str, Any]) -> str:

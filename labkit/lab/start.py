@@ -14,10 +14,10 @@ from labkit.env import Machine, home, machine
 from labkit.errors import unknown
 from labkit.lab import catalogue
 from labkit.lab.measuring import MeasuringLab
+from labkit.lab.modes import check_mode
 from labkit.lab.prompts import read_prompts
 from labkit.measure.ceiling import FAR_BYTES, dispatch_s, launch_cost_s, matmul_rate, read_rate
 
-MODES = ("smoke", "quick", "full")
 LABS = ("01",)
 SMOKE_WIDTH, CAP_BYTES = 256, {"quick": 550e6, "full": 2.2e9}
 READ_OVER_DISPATCH = 8  # a step must read that many times longer than it launches, to be like a large model's
@@ -40,8 +40,7 @@ def start(
     """
     if lab not in LABS:
         raise unknown("lab", lab, LABS)
-    if mode not in MODES:
-        raise unknown("mode", mode, MODES)
+    check_mode(mode)
     here = machine(device)
     texts, wanted = read_prompts(prompts), [catalogue.parse(line) for line in toggles]
     torch.set_num_threads(here.threads)

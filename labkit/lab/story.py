@@ -46,12 +46,8 @@ def show(html: str, text: str) -> None:
     display({"text/html": html, "text/plain": text}, raw=True)
 
 
-def say(text: str) -> None:
-    """A paragraph made from the numbers of the run."""
-    show(paragraph(text), text)
-
-
 def paragraph(text: str) -> str:
+    """A sentence or two as HTML."""
     return f'<p style="{FONT};font-size:14px">{escape(text)}</p>'
 
 

@@ -59,19 +59,19 @@ STYLE = """<style>
 </style>"""
 
 
-def strip_html(rows: Sequence[StripRow], per: str = "token") -> str:
-    """All rows on one time scale. `per` names what a row's time is for: a token, a request."""
+def strip_html(rows: Sequence[StripRow]) -> str:
+    """All rows on one time scale."""
     scale = max((where.seconds for _, where, _ in rows), default=1.0)
-    lines = "".join(_row(row, scale, per) for row in rows)
+    lines = "".join(_row(row, scale) for row in rows)
     return (
         f'{STYLE}<div class="lk-strip"><div class="lk-rows">{lines}</div>'
         f"{_legend(rows)}{''.join(f'<p>{escape(s)}</p>' for s in sentences(rows))}{_table(rows)}</div>"
     )
 
 
-def strip_text(rows: Sequence[StripRow], per: str = "token") -> str:
+def strip_text(rows: Sequence[StripRow]) -> str:
     """The same in words, one line a row."""
-    return "\n".join([_line(label, where, per) + (f"; {note}" if note else "") for label, where, note in rows] + sentences(rows))
+    return "\n".join([_line(label, where) + (f"; {note}" if note else "") for label, where, note in rows] + sentences(rows))
 
 
 def sentences(rows: Iterable[StripRow]) -> list[str]:
@@ -98,18 +98,18 @@ def _share(seconds: float, where: Attribution) -> str:
     return f"{100 * seconds / where.seconds:.0f} %"
 
 
-def _line(label: str, where: Attribution, per: str) -> str:
+def _line(label: str, where: Attribution) -> str:
     parts = ", ".join(f"{HUES[p.name].label} {_ms(p.seconds)} ms ({_share(p.seconds, where)})" for p in _ordered(where))
-    return f"{label}: {_ms(where.seconds)} ms/{per}: {parts}"
+    return f"{label}: {_ms(where.seconds)} ms/token: {parts}"
 
 
-def _row(row: StripRow, scale: float, per: str) -> str:
+def _row(row: StripRow, scale: float) -> str:
     label, where, note = row
     bar = "".join(_part(p, where, scale) for p in _ordered(where))
     return (
         f'<span class="lk-name" title="{escape(label)}">{escape(label)}</span>'
-        f'<span class="lk-bar" role="img" aria-label="{escape(_line(label, where, per))}">{bar}</span>'
-        f'<span class="lk-ms">{_ms(where.seconds)} ms/{escape(per)}</span><span class="lk-note-at">{escape(note)}</span>'
+        f'<span class="lk-bar" role="img" aria-label="{escape(_line(label, where))}">{bar}</span>'
+        f'<span class="lk-ms">{_ms(where.seconds)} ms/token</span><span class="lk-note-at">{escape(note)}</span>'
     )
 
 

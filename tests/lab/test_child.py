@@ -39,6 +39,13 @@ def test_a_child_that_fails_is_one_line():
     assert "\n" not in str(refused.value)
 
 
+def test_a_child_over_its_time_limit_is_one_line(monkeypatch):
+    monkeypatch.setattr("labkit.lab.child.CHILD_LIMIT_S", 0.1)
+    with pytest.raises(BadInput, match=r"memory child took more than 0\.1 s") as refused:
+        in_child(WORK, "cpu")
+    assert "\n" not in str(refused.value)
+
+
 def test_a_child_ends_with_its_parent():
     work = json.dumps(json.dumps(encode(replace(WORK, tokens=1500))))  # lives long enough to be left behind
     parent = subprocess.run([sys.executable, "-c", ORPHAN % f"json.loads({work})"], capture_output=True, text=True, check=True)

@@ -156,14 +156,14 @@ def test_a_full_disk_is_said_and_nothing_is_locked(monkeypatch, own_home) -> Non
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("labkit.lab.learner.os.fsync", full)
+    monkeypatch.setattr("labkit.measure.record.os.replace", full)
     shown = ask()
     shown.entry.value = "3"
     shown.lock.click()
     assert "not locked" in shown.said.value
     assert shown.guess is None
     assert learner.path().read_bytes() == before
-    assert list(own_home.glob("*.tmp")) == []
+    assert list(own_home.glob(".learner.json.*")) == []
 
 
 def test_hostile_text_is_escaped() -> None:

@@ -71,7 +71,7 @@ def test_the_note_of_an_attribution_is_said() -> None:
 
 def test_hostile_text_stays_text() -> None:
     bad = Attribution(1.0, (Part("weights", 1.0, HOSTILE),), "bandwidth", HOSTILE)
-    text = strip_html([(HOSTILE, bad, HOSTILE)], per=HOSTILE)
+    text = strip_html([(HOSTILE, bad, HOSTILE)])
     assert "<img" not in text
     assert {tag for tag, _ in parsed(text).seen}.isdisjoint({"img", "script"})
 
