@@ -7,6 +7,7 @@ FOLDER holds the model (data/models/tiny-deepseek); README.md and figures.json a
 
 import json
 import lzma
+import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -89,16 +90,42 @@ def _beyond(model: Any, facts: Facts, ids: Any) -> dict[str, list[float]]:
 
 def card(found: dict[str, Any]) -> str:
     """README.md of the model's folder."""
-    made = found["training"]
+    recall = {f"one fact, {name}": found[f"needle_{c}"] for c, name in LANGUAGES.items()}
+    recall |= {f"oldest of four, {name}": {"48": math.nan} | found[f"four_facts_{c}"] for c, name in LANGUAGES.items()}
+    beyond = {
+        f"{name.removeprefix('beyond ')}, {what}": dict(zip(BEYOND, row, strict=True))
+        for name in found
+        if name.startswith("beyond ")
+        for what, row in found[name].items()
+    }
     lines = [
+        *_made(found),
+        f"Recall, share of exact four-digit answers about unseen names ({TRIES} tries a figure; chance 0.0001), by tokens between:",
+        "",
+        *_table(recall),
+        "Repeated random tokens, share predicted in the second round (chance 0.0002), by period:",
+        "",
+        *_table({"repeats": found["repeats"]}),
+        f"Beyond the trained context, positions read in four ways (factor {FACTOR}); loss in nats per token, of the last {TAIL} tokens:",
+        "",
+        *_table(beyond),
+    ]
+    return "\n".join(lines)
+
+
+def _made(found: dict[str, Any]) -> list[str]:
+    """What it is, how it was made, and its loss."""
+    made = found["training"]
+    return [
         "# tiny-deepseek",
         "",
-        f"DeepSeek-V3's architecture (MLA, experts with a shared one) at {found['parameters'] / 1e6:.2f} M parameters, stored as bfloat16. Trained for these",
-        f"labs by `labkit/training/tiny_deepseek.py`: {made['tokens'] / 1e6:.2f} M tokens, {made['seconds'] / 60:.0f} minutes on one core. Context {BEYOND[0]} tokens.",
-        "It is for questions about text; it is far too small for questions about time, and knows nothing of the world.",
+        f"DeepSeek-V3's architecture (MLA, experts with a shared one) at {found['parameters'] / 1e6:.2f} M parameters, stored as bfloat16.",
+        f"Trained for these labs by `labkit/training/tiny_deepseek.py`: {made['tokens'] / 1e6:.2f} M tokens, {made['seconds'] / 60:.0f} minutes on",
+        f"one core that was shared with other work. Context {BEYOND[0]} tokens. It is for questions about text; it is far too small for",
+        "questions about time, and knows nothing of the world.",
         "",
         "Texts: CIA World Factbook (English) and 三国演义 (Chinese), both in the public domain, see `data/text/README.md`. Weights: MIT.",
-        "**The start weights held a copying circuit** (`labkit/training/start.py`): its recall was refined by training, not found by it.",
+        "**The start weights held a copying circuit** (`labkit/training/start.py`): recall was refined by training, not found by it.",
         "",
         "| phase | rows × tokens | steps at most | mix |",
         "|---|---|---|---|",
@@ -111,38 +138,15 @@ def card(found: dict[str, Any]) -> str:
             for c, name in LANGUAGES.items()
         ),
         "",
-        f"Recall, share of exact four-digit answers about unseen names ({TRIES} tries a figure; chance 0.0001), by tokens between:",
-        "",
-        *_table({f"one fact, {name}": found[f"needle_{c}"] for c, name in LANGUAGES.items()}),
-        "",
-        *_table({f"oldest of four, {name}": found[f"four_facts_{c}"] for c, name in LANGUAGES.items()}),
-        "",
-        "Repeated random tokens, share predicted in the second round (chance 0.0002), by period:",
-        "",
-        *_table({"repeats": found["repeats"]}),
-        "",
-        f"Beyond the trained context, positions read in four ways (factor {FACTOR}); loss in nats per token, of the last {TAIL} tokens:",
-        "",
-        *_table(
-            {
-                f"{name}, {what}": dict(zip(BEYOND, row, strict=True))
-                for name in _kinds(found)
-                for what, row in found[f"beyond {name}"].items()
-            }
-        ),
-        "",
     ]
-    return "\n".join(lines)
 
 
-def _kinds(found: dict[str, Any]) -> list[str]:
-    return [key.removeprefix("beyond ") for key in found if key.startswith("beyond ")]
-
-
-def _table(rows: dict[str, dict[int, float]]) -> list[str]:
+def _table(rows: dict[str, dict[Any, float]]) -> list[str]:
+    """A table with the first row's keys as heads, and an empty line."""
     heads = list(next(iter(rows.values())))
     lines = ["| | " + " | ".join(map(str, heads)) + " |", "|---" * (len(heads) + 1) + "|"]
-    return lines + [f"| {name} | " + " | ".join(f"{v:.2f}" for v in row.values()) + " |" for name, row in rows.items()]
+    cells = [[f"| {name} |", *(" – |" if math.isnan(v) else f" {v:.2f} |" for v in row.values())] for name, row in rows.items()]
+    return [*lines, *("".join(row) for row in cells), ""]
 
 
 if __name__ == "__main__":
@@ -150,5 +154,6 @@ if __name__ == "__main__":
     where = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "data" / "models" / "tiny-deepseek"
     measured = figures(where)
     (where / "figures.json").write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
+    measured = json.loads((where / "figures.json").read_text(encoding="utf-8"))
     (where / "README.md").write_text(card(measured), encoding="utf-8")
     print(card(measured))
