@@ -59,6 +59,14 @@ def _claims(args: argparse.Namespace) -> int:
     return 0
 
 
+def _doctor(args: argparse.Namespace) -> int:
+    from labkit.doctor import report
+
+    lines, code = report()
+    print("\n".join(lines))
+    return code
+
+
 def _models(args: argparse.Namespace) -> int:
     from labkit.engine import load
 
@@ -88,6 +96,7 @@ def _parser() -> tuple[_Parser, dict[str, Any]]:
     run.add_argument("-p", dest="parameters", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the labs")
     run.add_argument("--keep-going", action="store_true", help="go on with the next lab when one fails")
     run.add_argument("--timeout", type=float, metavar="S", help="seconds that one lab may take")
+    command("doctor", _doctor, "what this machine has for the labs, and the command that fixes what is missing")
     command("list", _list, "the labs, their questions and their budgets")
     claims = command("claims", _claims, "what the articles claim, and the newest verdict of this machine on each")
     claims.add_argument("--lab", metavar="LAB", help="only the claims of one lab, such as 01")

@@ -102,7 +102,8 @@ def _commit() -> str:
     return out.stdout.strip() or "unknown"
 
 
-def _versions() -> dict[str, str]:
+def package_versions() -> dict[str, str]:
+    """Python and the packages that a number depends on; "missing" for one that is not there."""
     found = {"python": platform.python_version()}
     for name in PACKAGES:
         try:
@@ -149,7 +150,7 @@ def machine(device: str = "auto") -> Machine:
         memory_bytes=psutil.virtual_memory().total,
         device=kind,
         device_name=torch.cuda.get_device_name() if gpu else _processor(),
-        versions=_versions(),
+        versions=package_versions(),
         commit=_commit(),
         capabilities=dtype_capabilities(kind, cpu_flags(), capability),
     )
