@@ -113,7 +113,8 @@ def package_versions() -> dict[str, str]:
     return found
 
 
-def _cores() -> int:
+def cores() -> int:
+    """Physical cores that this process may use."""
     import psutil
 
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -141,12 +142,12 @@ def machine(device: str = "auto") -> Machine:
     gpu = has_gpu and device != "cpu"
     kind = "cuda" if gpu else "cpu"
     capability = torch.cuda.get_device_capability() if gpu else None
-    cores = _cores()
+    usable = cores()
     return Machine(
         system=f"{platform.system()} {platform.release()}",
         processor=_processor(),
-        cores=cores,
-        threads=_threads(cores),
+        cores=usable,
+        threads=_threads(usable),
         memory_bytes=psutil.virtual_memory().total,
         device=kind,
         device_name=torch.cuda.get_device_name() if gpu else _processor(),

@@ -1,10 +1,10 @@
 """Toggles of dimension 1."""
 
-import os
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 from labkit.engine.decode import Decode
+from labkit.env import cores
 from labkit.errors import BadInput, unknown
 from labkit.spec import with_leaf
 from labkit.toggle import Toggle
@@ -48,7 +48,7 @@ class Threads(Toggle):
     loses: ClassVar[str] = "Threads wait for each other: when another process takes a core, two can be slower than one."
     cases: ClassVar = ({"count": 1},)
 
-    count: int = field(default=1, metadata={"label": "count", "unit": "threads", "range": (1, os.cpu_count() or 1, 1)})
+    count: int = field(default=1, metadata={"label": "count", "unit": "threads", "range": (1, cores(), 1)})
 
     def __post_init__(self) -> None:
         if self.count < 1:

@@ -1,10 +1,10 @@
-import os
 import re
 from dataclasses import fields
 from typing import get_type_hints
 
 import pytest
 
+from labkit.env import cores
 from labkit.errors import BadInput
 from labkit.lab import catalogue
 from labkit.lab.catalogue import TOGGLES, by_name, parse, text
@@ -54,7 +54,7 @@ def test_choices_and_ranges_are_checked_for_the_toggle(monkeypatch) -> None:
         ("static-kv:max_tokens", "write each parameter once, as static-kv:max_tokens=value"),
         ("static-kv:max_tokens=1,max_tokens=2", "write each parameter once"),
         ("static-kv:max_tokens=9000", "use 0 to 8192 tokens"),
-        ("threads:count=0", f"use 1 to {os.cpu_count()} threads"),
+        ("threads:count=0", f"use 1 to {cores()} threads"),
         ("dtype:dtype=float8", "did you mean float"),
     ],
 )
