@@ -8,10 +8,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.error import URLError
 from urllib.request import urlopen
 
 CHROMIUM = Path(os.environ.get("LABKIT_CHROMIUM", "/usr/bin/chromium"))
@@ -133,7 +134,7 @@ def _address(server: subprocess.Popen[bytes], tmp: Path, token: str) -> str:
     for _ in range(300):
         if info.exists() and info.read_text(encoding="utf-8").endswith("}"):
             url = json.loads(info.read_text(encoding="utf-8"))["url"]
-            with urlopen(f"{url}api?token={token}", timeout=10):
+            with suppress(URLError), urlopen(f"{url}api?token={token}", timeout=10):  # the file comes a moment before the port
                 return url
         if server.poll() is not None:
             break
