@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 from labkit.engine import naive
-from labkit.engine.clone import clone
+from labkit.engine.clone import cast, clone
 from labkit.engine.decode import Decode
 from labkit.engine.load import load
 from labkit.errors import BadInput
@@ -31,9 +31,9 @@ class MeasuringLab(Lab):
     """Decode runs, side by side and along a context."""
 
     def loaded(self, role: str) -> tuple[Any, Any]:
-        """Model and tokenizer of a role, as a clone that a cell may do anything with."""
+        """Model and tokenizer of a role, as a float32 clone that a cell may do anything with."""
         found = load(self.model(role), self.machine.device)
-        return clone(found.model), found.tokenizer
+        return cast(clone(found.model), "float32"), found.tokenizer
 
     def tokens(self, base: Decode, *toggles: Toggle) -> list[int]:
         """The reply's token ids, with these toggles on."""

@@ -122,7 +122,7 @@ def _made(found: dict[str, Any]) -> list[str]:
         f"DeepSeek-V3's architecture (MLA, experts with a shared one) at {found['parameters'] / 1e6:.2f} M parameters, stored as bfloat16.",
         f"Trained for these labs by `labkit/training/tiny_deepseek.py`: {made['tokens'] / 1e6:.2f} M tokens, {made['seconds'] / 60:.0f} minutes on",
         f"one core that was shared with other work. Context {BEYOND[0]} tokens. It is for questions about text; it is far too small for",
-        "questions about time, and knows nothing of the world.",
+        "questions about time, and knows nothing of the world. The held-out documents are of the same two works, which flatters the loss.",
         "",
         "Texts: CIA World Factbook (English) and 三国演义 (Chinese), both in the public domain, see `data/text/README.md`. Weights: MIT.",
         "**The start weights held a copying circuit** (`labkit/training/start.py`): recall was refined by training, not found by it.",
