@@ -75,7 +75,8 @@ def lab() -> int:
     for source in sorted((ROOT / "notebooks").glob("*.ipynb")):
         if not (work / source.name).exists():
             copyfile(source, work / source.name)
-    return _python("-m", "jupyter", "lab", "--ServerApp.ip=127.0.0.1", f"--ServerApp.root_dir={work}", cwd=work)
+    root = ("--allow-root",) if hasattr(os, "geteuid") and os.geteuid() == 0 else ()  # a container; loopback and token stay
+    return _python("-m", "jupyter", "lab", "--ServerApp.ip=127.0.0.1", f"--ServerApp.root_dir={work}", *root, cwd=work)
 
 
 def labs() -> int:

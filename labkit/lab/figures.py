@@ -76,7 +76,8 @@ def growth(cached: Curve, naive: Curve) -> Figure:
     for series, colour, name in ((naive, OTHER, "no cache"), (cached, VARIANT, "cache")):
         _line(figure, series, colour, name)
     figure.update_xaxes(type="log", tickvals=list(cached.contexts), ticktext=[f"{n:,}" for n in cached.contexts])
-    figure.update_yaxes(type="log", dtick="D2")
+    marks = [step * 10**power for power in range(-2, 6) for step in (1, 2, 5)]
+    figure.update_yaxes(type="log", tickvals=marks, ticktext=[f"{mark:,g}" for mark in marks])
     rows = [[n, name, round(1e3 * float(np.median(s)), 2), len(s)] for c, name in ((naive, "no cache"), (cached, "cache"))
             for n, s in zip(c.contexts, c.samples_s, strict=True)]  # fmt: skip
     return figure, ["context", "series", "median ms per token", "samples"], rows

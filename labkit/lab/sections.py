@@ -78,7 +78,11 @@ def headlines(claims: Sequence[dict[str, Any]]) -> str:
         f'<p class="small">{" · ".join(filter(None, map(text, (c.get("why"), c.get("id"), c.get("source")))))}</p></li>'
         for c in claims
     )
-    return f'<h3>What the articles claim</h3><ul class="headlines">{items}</ul>' if claims else ""
+    return (
+        f'<h3>What the articles claim: the headlines</h3><p>All claims of this lab stand in the table at the end.</p><ul class="headlines">{items}</ul>'
+        if claims
+        else ""
+    )
 
 
 def predictions(lines: Sequence[dict[str, Any]]) -> str:

@@ -27,7 +27,7 @@ def as_smoke(source: Path, to: Path) -> list[str]:
     """A copy in smoke mode whose panel writes enough tokens to be stopped; the code cells' first lines."""
     nb = nbformat.read(source, 4)
     for cell in nb.cells:
-        cell.source = cell.source.replace('mode = "quick"', 'mode = "smoke"').replace("lab.pick(6, 16, 64)", "lab.pick(300, 16, 64)")
+        cell.source = cell.source.replace('mode = "quick"', 'mode = "smoke"').replace("lab.pick(6, 16, 64)", "lab.pick(200, 16, 64)")
     nbformat.write(nb, to)
     return [cell.source for cell in nb.cells]
 
@@ -95,10 +95,10 @@ def test_run_measures_a_variant_and_the_ladder_grows(lab: Lab) -> None:
 def test_stop_keeps_a_partial_record(lab: Lab) -> None:
     known = len(records(lab))
     press(lab, "Run")
-    status(lab, re.compile(r"reply · \d+ of 300"), timeout_s=60)
+    status(lab, re.compile(r"reply · \d+ of 200"), timeout_s=60)
     press(lab, "Stop")
     status(lab, re.compile("stopped"), timeout_s=30)
     assert "(partial)" in ladder(lab)[1]
     last = records(lab)[known:]
     assert [r["partial"] for r in last][-1] is True
-    assert 0 < last[-1]["tokens"] < 300
+    assert 0 < last[-1]["tokens"] < 200

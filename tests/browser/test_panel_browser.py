@@ -145,7 +145,7 @@ def test_letters_typed_while_run_is_greyed_leave_the_notebook_as_it_is(lab: Lab)
 def test_the_tab_key_walks_through_the_panel_in_reading_order(lab: Lab) -> None:
     panel = panel_of(lab)
     panel.get_by_role("button", name="static", exact=True).click()
-    panel.locator(".lk-number input:enabled").wait_for()
+    panel.get_by_label("KV cache: length").and_(panel.locator("input:enabled")).wait_for()
     panel.get_by_role("button", name="float32", exact=True).focus()
     walked = []
     while panel.evaluate("box => box.contains(document.activeElement)"):

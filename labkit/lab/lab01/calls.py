@@ -40,6 +40,16 @@ class Curves:
         """Time of a whole reply of 2n tokens ÷ one of n, with a cache."""
         return [self.cached.whole_reply_s(2 * n) / self.cached.whole_reply_s(n) for n in lengths]
 
+    def told(self) -> str:
+        """Where the two steps went, in one sentence from their strips."""
+        with_cache, without = (strip.share for strip in self.strips().values())
+        reading = with_cache("weights") + with_cache("kv")
+        return (
+            f"At {EXPLAINED_AT} tokens a step with a cache spends {reading:.0%} on reading weights, keys and values, and "
+            f"{with_cache('unexplained'):.0%} is unexplained; without a cache {without('surplus'):.0%} is surplus, positions computed again, "
+            f"and {without('unexplained'):.0%} unexplained. Much unexplained time means that the machine was busy, or that a ceiling was."
+        )
+
     def strips(self) -> dict[str, Attribution]:
         """One step of each series, taken apart at the same context."""
         return {"cache": self.cached.detail.attribution, "no cache": self.naive.detail.attribution}
