@@ -120,6 +120,12 @@ def test_a_time_limit_ends_a_lab(tmp_path: Path, own_home: Path, capfd: pytest.C
     assert not marked(own_home)
 
 
+def test_a_kernel_that_aborts_after_its_last_cell_has_not_failed(tmp_path: Path, own_home: Path) -> None:
+    labs = write_lab(tmp_path / "labs", "import atexit; atexit.register(os.abort); record()")
+    assert run(labs, [], "smoke") == 0
+    assert cases(last_run(own_home)) == {"01_fixture": "passed"}
+
+
 def test_twice_the_budget_fails_in_quick_mode_only(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     labs = write_lab(tmp_path / "labs", "time.sleep(0.5)", parameters=PARAMETERS.replace("150", "0.1"))
     assert run(labs, [], "smoke") == 0
