@@ -27,7 +27,7 @@ def as_smoke(source: Path, to: Path) -> list[str]:
     """A copy in smoke mode whose panel writes enough tokens to be stopped; the code cells' first lines."""
     nb = nbformat.read(source, 4)
     for cell in nb.cells:
-        cell.source = cell.source.replace('mode = "quick"', 'mode = "smoke"').replace("lab.pick(6, 16, 64)", "lab.pick(200, 16, 64)")
+        cell.source = cell.source.replace('mode = "quick"', 'mode = "smoke"').replace("lab.pick(6, 12, 64)", "lab.pick(200, 12, 64)")
     nbformat.write(nb, to)
     return [cell.source for cell in nb.cells]
 
